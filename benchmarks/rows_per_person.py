@@ -2,9 +2,11 @@
 
 python benchmarks/rows_per_person.py PEOPLE        a generated table of visits, median four rows
 python benchmarks/rows_per_person.py PANEL.csv     the RAND health insurance panel of statsmodels
+python benchmarks/rows_per_person.py PEOPLE --per-group 1 2 3    rows are counted, so many per group
 
 Each count is held against the number of people who have a row in that group, as a share of all
-people; a group that is not published counts as 0. Epsilon is 1, delta 1e-6, k 5 throughout.
+people; or, with ``--per-group``, against the number of rows in that group, as a share of all rows.
+A group that is not published counts as 0. Epsilon is 1, delta 1e-6, k 5 throughout.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import numpy as np
 import polars as pl
 
 import incrowd as ic
+from incrowd.privacy.events import find_most_per_group
 
 ROWS = (1, 2, 3, 4, 5, 6, 8, 12, 20)
 WARDS = [f"ward {at}" for at in range(6)]
@@ -58,8 +61,8 @@ def read_panel(path: Path) -> pl.DataFrame:
     )
 
 
-def publish(table: pl.DataFrame, rows: int) -> tuple[float, int]:
-    """Return the mean absolute error of a release as a share of people, and its groups."""
+def publish(table: pl.DataFrame, rows: int, per_group: int | None) -> tuple[float, int]:
+    """Return the mean absolute error of a release as a share of people or rows, and its groups."""
     quasi = ("sex", "age", "group")
     columns: dict[str, Any] = {"person": {"role": "identifier"}}
     for name in quasi:
@@ -67,17 +70,18 @@ def publish(table: pl.DataFrame, rows: int) -> tuple[float, int]:
         columns[name] = {"role": "quasi", "hierarchy": {"flat": {"values": values}}}
     budget = {"method": "safe", "epsilon": 1.0, "delta": 1e-6, "k": 5, "rows": "counted"}
     spec = {
-        "unit": {"id": "person", "rows": rows},
+        "unit": {"id": "person", "rows": rows, "per_group": per_group or 1},
         "columns": columns,
         "release": {**budget, "levels": dict.fromkeys(quasi, 0)},
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         data = pl.DataFrame(ic.publish(table, spec).data)
-    people = table.group_by(quasi).agg(pl.col("person").n_unique().alias("people"))
-    both = people.join(data, on=quasi, how="left").with_columns(pl.col("count").fill_null(0))
-    errors = (both["count"].cast(pl.Int64) - both["people"].cast(pl.Int64)).abs()
-    return float(np.mean(errors.to_numpy())) / table.get_column("person").n_unique(), len(data)
+    number = pl.col("person").n_unique() if per_group is None else pl.len()
+    truth = table.group_by(quasi).agg(number.alias("true"))
+    both = truth.join(data, on=quasi, how="left").with_columns(pl.col("count").fill_null(0))
+    errors = (both["count"].cast(pl.Int64) - both["true"].cast(pl.Int64)).abs()
+    return float(np.mean(errors.to_numpy())) / int(table.select(number).item()), len(data)
 
 
 def main() -> None:
@@ -85,6 +89,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("table", help="a number of people, or the file of the panel")
     parser.add_argument("--repeat", type=int, default=3, help="releases per number of rows")
+    parser.add_argument("--per-group", type=int, nargs="+", help="rows of a person per group")
     options = parser.parse_args()
     is_number = options.table.isdecimal()
     table = make_visits(int(options.table)) if is_number else read_panel(Path(options.table))
@@ -92,13 +97,18 @@ def main() -> None:
     print(
         f"{len(sizes):,} people, {len(table):,} rows; rows per person: median {np.median(sizes):g}"
     )
-    print(
-        "| rows per person | mean error, share of people | groups published |\n| --- | --- | --- |"
-    )
+    unit = "people" if options.per_group is None else "rows"
+    print(f"| rows per person | per group | mean error, share of {unit} | groups published |")
+    print("| --- | --- | --- | --- |")
     for rows in ROWS:
-        results = [publish(table, rows) for _ in range(options.repeat)]
-        error, groups = (float(np.mean(part)) for part in zip(*results, strict=True))
-        print(f"| {rows} | {100 * error:.3f} % | {groups:.0f} |", flush=True)
+        for per_group in options.per_group or [None]:
+            if (per_group or 1) > find_most_per_group(rows):
+                continue
+            results = [publish(table, rows, per_group) for _ in range(options.repeat)]
+            error, groups = (float(np.mean(part)) for part in zip(*results, strict=True))
+            print(
+                f"| {rows} | {per_group or '–'} | {100 * error:.3f} % | {groups:.0f} |", flush=True
+            )
 
 
 if __name__ == "__main__":

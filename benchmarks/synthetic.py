@@ -1,7 +1,8 @@
 """Synthetic rows of real tables: error of one-, two- and three-way tables, and what they took.
 
     python benchmarks/synthetic.py FOLDER [--only NAME ...] [--epsilon 0.2 1 5] [--seeds 3]
-                                   [--peers PYTHON] [--rows N] [--few | --large]
+                                   [--peers PYTHON] [--mechanism NAME ...] [--rows N]
+                                   [--few | --large]
 
 ``FOLDER`` holds the tables of ``synthetic_tables.py``, made with ``make trials``' environment:
 
@@ -11,6 +12,8 @@
 and MST of dpmm are run on the same rows (``synthetic_peers.py``):
 
     python -m venv .venv-peers && .venv-peers/bin/pip install -r benchmarks/synthetic.txt
+
+``--mechanism`` runs some of ``ours``, ``independent``, ``aim`` and ``mst`` alone.
 
 Of Adult, fair and caravan the first four fifths of a fixed random order are synthesized. Errors are
 mean total variation distances between the shares of the rows and of the table, at the leaves, over
@@ -284,6 +287,8 @@ def print_table(path: Path, options: argparse.Namespace) -> None:
     print(f"{path.stem} original: AUC {measure_classifier(codes, held_out):.4f}", flush=True)
     for epsilon in options.epsilon:
         for name, run in list_runs(options.peers):
+            if options.mechanism and name not in options.mechanism:
+                continue
             figures = []
             for seed in range(options.seeds):
                 result = run(domain, codes, epsilon, seed)
@@ -310,6 +315,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--rows", type=int, default=0)
     parser.add_argument("--peers", type=Path)
+    parser.add_argument("--mechanism", nargs="*", default=[])
     parser.add_argument("--few", action="store_true")
     parser.add_argument("--large", action="store_true")
     options = parser.parse_args()

@@ -2,16 +2,20 @@
 
     python benchmarks/tables.py [--adult DATA] [--part PART]
 
-All at epsilon = 1, delta = 1e-6. PART is one of these; all of them without it:
+All at epsilon = 1, delta = 1e-6. PART is one of these; without it all but the commands:
 
 - optimum: the root mean squared error of what is asked for over that of ResidualPlanner, by its
   formulas, at the same budget; and over that of independent noise per table.
+- slices: the root mean squared error of all cells of made-up tables: estimates and whole counts,
+  beside independent noise per table, and the noisy counts of slices, which suppress small cells.
 - adult: all pairs of the nine columns of Adult, from a folder DATA with it in ARX's form: the mean
   total variation of estimates, whole counts, slices with noisy counts, synthetic rows, and
   independent columns.
 - bias: how far whole counts of small true counts are too large.
 - threeway: all three-way tables of 20 columns with 4 to 20 values, a million rows.
 - wide: one table of 3,000 x 10 x 2 x 75 x 10 cells with totals, five million rows.
+- publish-threeway, publish-wide: the commands `incrowd publish` and `incrowd verify` on these
+  tables, a million rows each, from a cold start; the wide one takes minutes and 3 GB on disk.
 
 Seconds are of the processor. "kept" is the root mean squared error of whole counts over that of
 estimates, by the number of columns of a margin.
@@ -22,13 +26,19 @@ from __future__ import annotations
 import argparse
 import csv
 import math
+import os
 import resource
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain, combinations
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 from incrowd.anonymize.safe_counts import draw_noisy_counts
 from incrowd.anonymize.synthetic import synthesize
@@ -39,11 +49,11 @@ from incrowd.anonymize.tables.plan import compare_independent, plan_tables
 from incrowd.anonymize.tables.tabulate import CodeTables
 from incrowd.anonymize.tables.whole import make_whole
 from incrowd.anonymize.tables.workload import RequestedTable, TableAxis, Workload
-from incrowd.arrays import Codes, Floats
+from incrowd.arrays import Codes, Counts, Floats
 from incrowd.codes.frequency import Frequencies
 from incrowd.privacy.events import GaussianCounts, GeometricCounts
 from incrowd.privacy.information import plan_information
-from incrowd.privacy.randomness import SeededRandomness, SystemRandomness
+from incrowd.privacy.randomness import Randomness, SeededRandomness, SystemRandomness
 from incrowd.privacy.split import split_for_counts
 
 EPSILON, DELTA = 1.0, 1e-6
@@ -126,17 +136,8 @@ def print_adult(folder: Path, releases: int = 5) -> None:
             name = "tables, totals counted" if totals else "tables"
             note(f"{name}: estimates", estimates)
             note(f"{name}: counts", {x: released.count(x, (0, 0)).astype(float) for x in pairs})
-        split = split_for_counts(epsilon=EPSILON, delta=DELTA, tables=len(pairs))
-        event = split.draws[0]
-        assert isinstance(event, GeometricCounts | GaussianCounts)
-        sliced: dict[tuple[int, int], Floats] = {}
-        for x in pairs:
-            filled = np.argwhere(exact[x]).astype(np.int32)
-            frequencies = Frequencies(filled, exact[x][tuple(filled.T)])
-            published = draw_noisy_counts(frequencies, event, k=1, bits=bits)
-            sliced[x] = np.zeros(exact[x].shape)
-            sliced[x][tuple(published.codes.T)] = published.counts
-        note("slices with noisy counts", sliced)
+        event = choose_noise(len(pairs))
+        note("slices with noisy counts", {x: draw_slice(exact[x], event, bits) for x in pairs})
         for name, choices in (("synthetic rows", True), ("independent columns", False)):
             information = (
                 synthesize.plan_synthesis(domain, epsilon=EPSILON, delta=DELTA)
@@ -150,6 +151,62 @@ def print_adult(folder: Path, releases: int = 5) -> None:
             note(name, {x: (tabulate(0, x, (0, 0)) * scale).astype(np.float64) for x in pairs})
     for name, values in errors.items():
         print(f"Adult, all pairs, {rows:,} rows: {name:36} {np.mean(values):.4f}")
+
+
+def choose_noise(tables: int) -> GeometricCounts | GaussianCounts:
+    """Return the noise of the counts of so many slices."""
+    event = split_for_counts(epsilon=EPSILON, delta=DELTA, tables=tables).draws[0]
+    assert isinstance(event, GeometricCounts | GaussianCounts)
+    return event
+
+
+def draw_slice(truth: Counts, event: GeometricCounts | GaussianCounts, bits: Randomness) -> Floats:
+    """Return a table as a slice with noisy counts shows it; suppressed cells count as 0."""
+    filled = np.argwhere(truth).astype(np.int32)
+    frequencies = Frequencies(filled, truth[tuple(filled.T)])
+    published = draw_noisy_counts(frequencies, event, k=1, bits=bits)
+    cells = np.zeros(truth.shape)
+    cells[tuple(published.codes.T)] = published.counts
+    return cells
+
+
+def print_slices() -> None:
+    """Print the root mean squared error of cells of made-up tables, by each method."""
+    mixed = [4 + 7 * x % 17 for x in range(20)]
+    adult = [2, 74, 5, 7, 16, 41, 7, 14, 2]
+    wide, wide_codes = make_wide(1_000_000)
+    shapes = {
+        "20 columns of 4 to 20": (list_all(mixed, 2), make_latent(mixed, 1_000_000), (2, 3)),
+        "Adult's columns": (list_all(adult, 2), make_latent(adult, 30_162), (2, 3)),
+        "5 columns of 100": (list_all([100] * 5, 2), make_latent([100] * 5, 1_000_000), (2, 3)),
+        "3000 x 10 x 2 x 75 x 10": (wide, wide_codes, (2,)),
+    }
+    bits = SystemRandomness()
+    for name, (axes, codes, choices) in shapes.items():
+        for ways in choices:
+            tables = combinations(range(len(axes.axes)), ways)
+            requested = tuple(RequestedTable(x, (0,) * ways) for x in tables)
+            workload = Workload(tuple(replace(x, parents=()) for x in axes.axes), requested)
+            plan, tabulate = plan_tables(workload, INFORMATION), CodeTables(workload, codes)
+            measured = measure_residuals(tabulate, plan, bits)
+            released, event = make_whole(plan, measured), choose_noise(len(requested))
+            squares, cells, hidden = np.zeros(3), 0, 0
+            for table, estimate in zip(requested, estimate_tables(plan, measured), strict=True):
+                truth = tabulate(0, table.columns, table.levels)
+                sliced = draw_slice(truth, event, bits)
+                figures = estimate, released.count(table.columns, table.levels), sliced
+                squares += [float(((x - truth) ** 2).sum()) for x in figures]
+                cells += truth.size
+                hidden += int(((sliced == 0) & (truth > 0)).sum())
+            sizes = [math.prod(workload.shape(x.columns, x.levels)) for x in requested]
+            alone = np.dot(compare_independent(workload, INFORMATION), sizes)
+            errors = np.sqrt([*squares, alone]) / math.sqrt(cells)
+            print(
+                f"{name:24} {ways}-way, {len(codes[0]):,} rows: RMSE of estimates {errors[0]:.1f}, "
+                f"counts {errors[1]:.1f}, independent noise {errors[3]:.1f}, "
+                f"slices {errors[2]:.1f} ({hidden / cells:.0%} of cells suppressed)",
+                flush=True,
+            )
 
 
 def read_adult(folder: Path) -> tuple[Codes, list[list[Codes]]]:
@@ -248,10 +305,9 @@ def print_large(name: str, workload: Workload, codes: list[Codes], *, totals: bo
         print(f"{name}, {ways} columns: RMSE {estimates:.1f} of estimates, {counts:.1f} of counts")
 
 
-def make_threeway(rows: int = 1_000_000) -> list[Codes]:
-    """Return 20 columns that depend on a latent class, and some on each other."""
+def make_latent(sizes: Sequence[int], rows: int = 1_000_000) -> list[Codes]:
+    """Return columns that depend on a latent class, and some on each other."""
     rng = np.random.default_rng(1)
-    sizes = [4 + 7 * x % 17 for x in range(20)]
     latent = rng.integers(0, 6, rows)
     columns: list[Codes] = []
     for x, size in enumerate(sizes):
@@ -284,24 +340,77 @@ def make_wide(rows: int = 5_000_000) -> tuple[Workload, list[Codes]]:
     return Workload(axes, (RequestedTable((0, 1, 2, 3, 4), (0,) * 5),)), codes
 
 
+def write_input(folder: Path, workload: Workload, codes: list[Codes], release: str) -> None:
+    """Write a table of coded rows, and its spec."""
+    columns = {}
+    lines = []
+    for axis, values in zip(workload.axes, codes, strict=True):
+        labels = [f"{axis.name} {value}" for value in range(axis.size)]
+        columns[axis.name] = pl.Series(labels).gather(values)
+        groups = [[f"{axis.name} group {x}" for x in parents.tolist()] for parents in axis.parents]
+        text = "".join(f"{';'.join(path)};*\n" for path in zip(labels, *groups, strict=True))
+        (folder / f"{axis.name}.csv").write_text(text, encoding="utf-8")
+        lines.append(f"  {axis.name}: {{role: quasi, hierarchy: {{csv: {axis.name}.csv}}}}\n")
+    pl.DataFrame(columns).write_parquet(folder / "people.parquet")
+    budget = f"method: tables, epsilon: {EPSILON}, delta: {DELTA:.1e}, missing: excluded"
+    (folder / "spec.yaml").write_text(
+        f"table: people.parquet\ncolumns:\n{''.join(lines)}release: {{{budget}, {release}}}\n",
+        encoding="utf-8",
+    )
+
+
+def print_commands(name: str, workload: Workload, codes: list[Codes], release: str) -> None:
+    """Print what publishing and verifying take, each in a process of its own."""
+    with tempfile.TemporaryDirectory() as home:
+        folder = Path(home)
+        write_input(folder, workload, codes, release)
+        for arguments in (["publish", "spec.yaml", "-o", "out"], ["verify", "out"]):
+            begin = time.time()
+            process = subprocess.Popen(
+                [sys.executable, "-m", "incrowd", *arguments], cwd=folder,
+                stdout=subprocess.DEVNULL,
+            )  # fmt: skip
+            _, status, used = os.wait4(process.pid, 0)
+            print(
+                f"{name}, {arguments[0]}: {used.ru_utime + used.ru_stime:.0f} s "
+                f"({time.time() - begin:.0f} s on the clock), {used.ru_maxrss / 1e6:.2f} GB, "
+                f"status {os.waitstatus_to_exitcode(status)}",
+                flush=True,
+            )
+        size = sum(path.stat().st_size for path in (folder / "out").rglob("*") if path.is_file())
+        print(f"{name}: {size / 1e9:.2f} GB on disk")
+
+
 def main() -> None:
     """Print all parts, or the one that is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--adult", type=Path)
-    parser.add_argument("--part", choices=("optimum", "adult", "bias", "threeway", "wide"))
+    parts = ("optimum", "slices", "adult", "bias", "threeway", "wide")
+    commands = ("publish-threeway", "publish-wide")
+    parser.add_argument("--part", choices=(*parts, *commands))
     options = parser.parse_args()
-    if options.part in (None, "optimum"):
+    chosen = parts if options.part is None else (options.part,)
+    sizes = [4 + 7 * x % 17 for x in range(20)]
+    if "optimum" in chosen:
         print_optimum()
-    if options.part in (None, "adult") and options.adult:
+    if "slices" in chosen:
+        print_slices()
+    if "adult" in chosen and options.adult:
         print_adult(options.adult)
-    if options.part in (None, "bias"):
+    if "bias" in chosen:
         print_bias()
-    if options.part in (None, "threeway"):
-        sizes = [4 + 7 * x % 17 for x in range(20)]
-        print_large("three-way", list_all(sizes, 3), make_threeway(), totals=False)
-    if options.part in (None, "wide"):
+    if "threeway" in chosen:
+        print_large("three-way", list_all(sizes, 3), make_latent(sizes), totals=False)
+    if "wide" in chosen:
         workload, codes = make_wide()
         print_large("wide", workload, codes, totals=True)
+    if "publish-threeway" in chosen:
+        release = "all: 3, totals: false"
+        print_commands("three-way", list_all(sizes, 3), make_latent(sizes), release)
+    if "publish-wide" in chosen:
+        workload, codes = make_wide(1_000_000)
+        names = ", ".join(axis.name for axis in workload.axes)
+        print_commands("wide", workload, codes, f"tables: [[{names}]], totals: true")
 
 
 if __name__ == "__main__":

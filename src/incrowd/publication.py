@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from incrowd.arrays import Progress, Step
-from incrowd.engine.source import choose_engine, open_spec_table
+from incrowd.engine.source import choose_engine, get_people, open_spec_table
 from incrowd.engine.table import Engine, Table
 from incrowd.errors import IncrowdWarning
 from incrowd.evaluation.judge import Judge, judge, write_judgment
@@ -31,13 +31,14 @@ from incrowd.methods.expect import expect
 from incrowd.methods.exposure import find_weak_parameters, refuse_exposures
 from incrowd.methods.people import choose_key, draw_rows, write_key
 from incrowd.methods.registry import make_method
+from incrowd.methods.safe_harbor import find_violations
 from incrowd.methods.spec_ledger import (
     book_release,
     require_events,
     require_ledger,
     resolve_ledger,
 )
-from incrowd.methods.table_fit import refuse_unfit_table
+from incrowd.methods.table_fit import refuse_errors, refuse_unfit_table
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.privacy.series import SeriesTurn
@@ -48,6 +49,7 @@ from incrowd.release.ledger_entries import Booking
 from incrowd.release.metadata.assertions import Assertions, total_ledger
 from incrowd.release.product import MethodResult
 from incrowd.release.release import Release
+from incrowd.release.shares_pages import find_share_losses
 from incrowd.release.write import write_release
 from incrowd.spec.about import About
 from incrowd.spec.file import SpecFile, SpecSource, load_spec
@@ -80,7 +82,8 @@ def publish(
 
     Args:
         table: A path, a PostgreSQL address, or a data frame of pandas, Polars, Arrow or Spark; None
-            for the table that the spec names.
+            for the table that the spec names. Of a spec with a ``household``, a mapping of
+            ``"people"`` and ``"households"``.
         spec: Path of a spec, its YAML text, a mapping, or a confirmed draft
             (:func:`incrowd.confirm`).
         output: Folder for the release; it must not exist, or be empty. None writes nothing;
@@ -183,6 +186,7 @@ def make_release(run: RunContext) -> Release:
     source = open_spec_table(run.file, run.table, engine=run.engine or choose_engine(run.table))
     refuse_unfit_table(run.file.spec, source)
     findings = [*refuse_exposures(run.file.spec, source)]
+    refuse_errors(find_violations(run.file.spec, source))
     with ExitStack() as opened:
         spent = opened.enter_context(_SpendGuard(run.output))
         draft, private = opened.enter_context(fill_folders(run.output, run.private_folder))
@@ -217,6 +221,7 @@ def make_release(run: RunContext) -> Release:
         judgment = run.judge(outcome, counts, people.rows, certificate, step=run.step)
         run.step("report")
         findings += _find_weaknesses(run, source, outcome)
+        findings += find_share_losses(certificate.shares or (), certificate.rows_per_person)
         origin = _describe_origin(run, spent.booking, people.unused)
         write_judgment(
             private,
@@ -239,7 +244,7 @@ def make_release(run: RunContext) -> Release:
         curator=run.private_folder,
         booking=spent.booking,
         reasons=outcome.reasons,
-        library=type(run.table).__module__.partition(".")[0],
+        library=type(get_people(run.table)).__module__.partition(".")[0],
         examples=judgment.examples,
         unused=people.unused,
     )

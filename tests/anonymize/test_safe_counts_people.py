@@ -9,12 +9,10 @@ import math
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 
-import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.exact import compute_choice_law
 from support.people import (
     People,
     PeopleProblem,
@@ -23,9 +21,9 @@ from support.people import (
     list_bounded,
     list_neighbor_people,
 )
+from support.people_law import PeopleLaw, add_up, run_search
 from support.search_law import (
     FOUR,
-    RARE,
     THREE,
     TWO,
     Cells,
@@ -33,15 +31,9 @@ from support.search_law import (
     compute_divergence,
 )
 
-from incrowd.anonymize import safe_counts, safe_search
 from incrowd.anonymize.lattice import Lattice, Node
-from incrowd.anonymize.safe_counts import draw_noisy_counts
-from incrowd.anonymize.safe_search import W, make_ramp, search_scheme
-from incrowd.arrays import Codes
-from incrowd.arrays import Counts as Rows
-from incrowd.codes.frequency import Frequencies
+from incrowd.anonymize.safe_search import W, make_ramp
 from incrowd.privacy.accountant import Accountant
-from incrowd.privacy.counts import build_event_law
 from incrowd.privacy.draw_parameters import CountsEvent
 from incrowd.privacy.events import (
     Composition,
@@ -51,7 +43,7 @@ from incrowd.privacy.events import (
     PersonCounts,
     Selection,
 )
-from incrowd.privacy.randomness import Randomness, SeededRandomness
+from incrowd.privacy.randomness import SeededRandomness
 from incrowd.privacy.selection import sample_one_sided_noise
 from incrowd.privacy.split import split_for_counts
 
@@ -78,159 +70,6 @@ def test_several_rows_cost_as_many_tables_of_one_row() -> None:
 
 
 # The whole: rows of each person, scheme, cells.
-
-
-class PeopleLaw:
-    """A release of counts of people: the distribution of (node, cells) for each table."""
-
-    charged = 1  # tables that are accounted
-
-    def __init__(self, problem: PeopleProblem, epsilon: Fraction, event: CountsEvent, k: int):
-        self.problem, self.event, self.k = problem, event, k
-        self.epsilon = epsilon
-        self._known: dict[People, Distribution] = {}
-        self._choices: dict[tuple[int, ...], list[float]] = {}
-        self._shown: dict[Cells, dict[Cells, float]] = {}
-        self.rate = find_rate(problem, epsilon)
-
-    def bound_rows(self, people: People) -> Iterable[tuple[People, float]]:
-        return list_bounded(people, self.problem.rows)
-
-    def count_cells(self, people: People, node: Node) -> Cells:
-        """The counts by the code itself."""
-        if not people:
-            return ()
-        rollups = self.problem.make_people_rollups(people)
-        keys, counts = rollups.count_cells(node)
-        codes = rollups.decode_keys(node, keys)
-        return tuple(
-            (tuple(code), count)
-            for code, count in zip(codes.tolist(), counts.tolist(), strict=True)
-        )
-
-    def score_table(self, people: People) -> People:
-        """The rows by which schemes are scored."""
-        return people
-
-    def compute_choices(self, people: People) -> list[float]:
-        scores = tuple(
-            score_cells(self.problem, self.count_cells(self.score_table(people), node), node)
-            for node in self.problem.nodes
-        )
-        if scores not in self._choices:
-            self._choices[scores] = compute_choice_law(list(scores), self.rate)
-        return self._choices[scores]
-
-    def show_cells(self, cells: Cells) -> dict[Cells, float]:
-        """What the code shows of cells, whatever noise it is given."""
-        if cells in self._shown:
-            return self._shown[cells]
-        tail = build_event_law(self.event).tail.tolist()
-        each = {x: tail[abs(x)] for x in range(-self.event.r, self.event.r + 1)}
-        frequencies = Frequencies(
-            np.array([code for code, _ in cells], np.int32).reshape(-1, 1),
-            np.array([count for _, count in cells], np.int64),
-        )
-        outcome: dict[Cells, float] = {}
-        with pytest.MonkeyPatch.context() as patch:
-            for noise in itertools.product(each, repeat=len(cells)):
-                patch.setattr(
-                    safe_counts, "_sample_noise", lambda *_, x=noise: np.array(x, np.int64)
-                )
-                published = draw_noisy_counts(
-                    frequencies, self.event, k=self.k, bits=SeededRandomness(0)
-                )
-                result = tuple(
-                    (tuple(code), count)
-                    for code, count in zip(
-                        published.codes.tolist(), published.counts.tolist(), strict=True
-                    )
-                )
-                outcome[result] = outcome.get(result, 0.0) + math.prod(each[x] for x in noise)
-        self._shown[cells] = outcome
-        return outcome
-
-    def __call__(self, people: People) -> Distribution:
-        if people in self._known:
-            return self._known[people]
-        distribution: Distribution = {}
-        for bounded, weight in self.bound_rows(people):
-            choices = zip(self.problem.nodes, self.compute_choices(bounded), strict=True)
-            for number, (node, share) in enumerate(choices):
-                for cells, chance in self.show_cells(self.count_cells(bounded, node)).items():
-                    key = number, cells
-                    distribution[key] = distribution.get(key, 0.0) + weight * share * chance
-        self._known[people] = distribution
-        return distribution
-
-    @property
-    def events(self) -> list[Event]:
-        events: list[Event] = [PersonCounts(self.event, self.problem.rows)]
-        return [Selection(float(self.epsilon)), *events] if len(self.problem.nodes) > 1 else events
-
-    def compute_usage(self, pairs: Iterable[tuple[People, People]]) -> float:
-        """The largest divergence over the claimed delta, in either direction."""
-        accountant, listed, usage = Accountant(self.events), list(pairs), 0.0
-        for epsilon in (0.0, 0.3, 0.8, 1.4, 2.0, 2.6):
-            claimed = accountant.delta(epsilon=epsilon)
-            for first, other in listed:
-                for p, q in ((first, other), (other, first)):
-                    usage = max(usage, compute_divergence(self(p), self(q), epsilon) / claimed)
-        return usage
-
-
-def find_rate(problem: PeopleProblem, epsilon: Fraction) -> mpmath.mpf:
-    """epsilon / sensitivity as the search itself asks for its noise."""
-    request: list[tuple[int, Fraction]] = []
-
-    def none(count: int, *, sensitivity: int, epsilon: Fraction, bits: Randomness) -> Rows:
-        request.append((sensitivity, epsilon))
-        return np.zeros(count, dtype=np.int64)
-
-    person = (((0,) * len(problem.hierarchies)),)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(safe_search, "sample_one_sided_noise", none)
-        run_search(problem, (person,), epsilon, SeededRandomness(0))
-    ((sensitivity, used),) = request
-    return mpmath.mpf(used.numerator) / used.denominator / sensitivity
-
-
-def run_search(
-    problem: PeopleProblem, people: People, epsilon: Fraction, bits: Randomness
-) -> safe_search.ChosenScheme:
-    return search_scheme(
-        problem.make_people_rollups(people), problem.lattice, problem.ramps, epsilon=epsilon,
-        power=problem.power, weights=problem.shares, bits=bits, target=problem.target,
-        rows=problem.rows,
-    )  # fmt: skip
-
-
-def score_cells(problem: PeopleProblem, cells: Cells, node: Node) -> int:
-    """The score of a node from the people of its cells, by the code's own weights."""
-    if not cells:
-        return 0
-    (ramp,) = problem.ramps
-    detail = problem.make_detail((((0,) * len(problem.hierarchies)),))
-    codes = np.array([code for code, _ in cells], dtype=np.int32)
-    psi = ramp.compute_psi(np.array([count for _, count in cells], dtype=np.int64))
-    return add_up(codes, detail.weigh_cells(codes, node), psi, problem.target)
-
-
-def add_up(codes: Codes, weights: Rows, psi: Rows, target: int | None) -> int:
-    """The score by its definition: of cells, or of regions that hold a target's values."""
-    regions: dict[tuple[int, ...], list[int]] = {}
-    region_weights: dict[tuple[int, ...], int] = {}
-    for at, code in enumerate(codes.tolist()):
-        key = tuple(x for column, x in enumerate(code) if column != target)
-        regions.setdefault(key, []).append(int(psi[at]))
-        region_weights[key] = int(weights[at])
-    if target is None:
-        return int((weights * psi).sum())
-    return sum(
-        region_weights[key] * ((1 + RARE) * sum(psis) - RARE * max(psis))
-        for key, psis in regions.items()
-    )
-
 
 A, B, C, D = (0,), (1,), (2,), (3,)
 KINDS: list[Person] = [(A,), (B,), (A, B), (A, A), (A, A, B)]
@@ -429,7 +268,8 @@ def test_the_search_over_people_finds_what_full_evaluation_finds(data: st.DataOb
     )
     problem = PeopleProblem(
         trees, Lattice((0,) * len(trees), high), ramps, data.draw(st.integers(1, 3)),
-        target=target, rows=rows,
+        target=target, rows=rows, per_group=data.draw(st.integers(1, min(rows, 3))),
+        counts=data.draw(st.sampled_from([(), (40, 9, 5, 3, 0, 0)])),
     )  # fmt: skip
     row = st.tuples(*(st.integers(0, len(tree.values) - 1) for tree in trees))
     kinds = data.draw(st.lists(st.lists(row, min_size=1, max_size=rows), min_size=1, max_size=6))
@@ -437,7 +277,9 @@ def test_the_search_over_people_finds_what_full_evaluation_finds(data: st.DataOb
     epsilon = data.draw(st.sampled_from([Fraction(1, 100), Fraction(1), Fraction(10**8)]))
     seed = data.draw(st.integers(0, 99))
     choice = run_search(problem, people, epsilon, SeededRandomness(seed))
-    sensitivity = rows * W * max(ramp.d for ramp in ramps) * (1 + RARE if target is not None else 1)
+    slope = max(ramp.d for ramp in ramps)
+    values = problem.target_values
+    sensitivity = rows * (W * slope if values is None else values.compute_sensitivity(W, slope))
     noise = sample_one_sided_noise(
         len(ramps) * problem.lattice.size, sensitivity=sensitivity, epsilon=epsilon,
         bits=SeededRandomness(seed),
@@ -445,10 +287,10 @@ def test_the_search_over_people_finds_what_full_evaluation_finds(data: st.DataOb
     detail = problem.make_detail(people[0])
     best = None
     for number, (ramp, node) in enumerate(itertools.product(ramps, problem.nodes)):
-        cells = count_people_by_cell(problem, people, node)
+        cells = count_people_by_cell(problem, people, node, per_group=problem.per_group)
         codes = np.array([code for code, _ in cells], dtype=np.int32)
         psi = ramp.compute_psi(np.array([count for _, count in cells], dtype=np.int64))
-        score = add_up(codes, detail.weigh_cells(codes, node), psi, problem.target)
+        score = add_up(codes, detail.weigh_cells(codes, node), psi, problem, ramp)
         noisy = score + int(noise[number])
         if best is None or noisy > best[0]:
             best = (noisy, node, ramp)

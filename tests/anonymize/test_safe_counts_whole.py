@@ -227,6 +227,7 @@ class HalfTheNoise(Counts):
 FLAT = make_lattice_problem(TWO, pairs=[(3, 1.0)])
 FIXED = SearchProblem((TWO,), FLAT.lattice.__class__((0,), (0,)), FLAT.ramps)
 TOLD = make_lattice_problem(TWO, TWO, pairs=[(2, 1.0)], target=1)
+GUARDED = make_lattice_problem(TWO, TWO, pairs=[(2, 1.0)], target=1, counts=(20, 4, -3, 0))
 
 
 @pytest.mark.parametrize(
@@ -241,6 +242,7 @@ TOLD = make_lattice_problem(TWO, TWO, pairs=[(2, 1.0)], target=1)
         (CoinThatLooks, FIXED, small(r=2, coin=0.5), 1, 6),
         (HalfTheNoise, FLAT, small(r=1), 1, 6),
         (HalfTheNoise, TOLD, small(r=1), 1, 4),
+        (HalfTheNoise, GUARDED, small(r=1), 1, 6),
     ],
 )
 def test_planted_faults_are_not_covered(
@@ -262,6 +264,10 @@ def test_planted_faults_are_not_covered(
         make_lattice_problem(TWO, TWO, pairs=[(2, 1.0), (2, 0.5)], target=1),
         make_lattice_problem(THREE, TWO, pairs=[(1, 0.75)], target=0, power=2),
         make_lattice_problem(TWO, FOUR, pairs=[(2, 1.0)], target=1, weights=(2.0, 5.0)),
+        GUARDED,
+        make_lattice_problem(
+            THREE, TWO, pairs=[(1, 0.75), (1, 1.0)], target=1, counts=(9, 4, 0, 3)
+        ),
     ],
 )
 def test_what_a_target_scores_is_what_the_docstring_says(problem: SearchProblem) -> None:
@@ -269,16 +275,24 @@ def test_what_a_target_scores_is_what_the_docstring_says(problem: SearchProblem)
         assert compute_scores(problem, table) == compute_defined_scores(problem, table)
 
 
-def test_a_target_raises_the_score_by_what_is_claimed_and_no_less() -> None:
-    """By 0 to 3 W D: what the sensitivity rests on; never down, so that it is not doubled."""
+@pytest.mark.parametrize(("problem", "weight", "factor"), [(TOLD, 4, 2), (GUARDED, 20, 2 + 4)])
+def test_a_target_raises_the_score_by_what_is_claimed_and_no_less(
+    problem: SearchProblem, weight: int, factor: int
+) -> None:
+    """By 0 to (2 + g) W E: what the sensitivity rests on; never down, so that it is not doubled."""
     moved: list[int] = []
-    for table, less in list_neighbor_tables(TOLD, 5):
-        pairs = zip(compute_scores(TOLD, table), compute_scores(TOLD, less), strict=True)
+    for table, less in list_neighbor_tables(problem, 6):
+        pairs = zip(compute_scores(problem, table), compute_scores(problem, less), strict=True)
         moved += [first - other for first, other in pairs]
-    (ramp,) = TOLD.ramps
-    most = 3 * 1024 * ramp.d
+    (ramp,) = problem.ramps
+    most = factor * 1024 * math.ceil(weight * ramp.d / 256)
+    assert problem.target_values is not None
+    assert problem.target_values.compute_sensitivity(1024, ramp.d) == most
     assert min(moved) >= 0
     assert most / 2 < max(moved) <= most
+
+
+MEASURED = [(), (30, 12, 9, 7, 3, 0), (30, 2, 2, 2, 2, -5), (3, 30, 30, 30, 30, 30)]
 
 
 @settings(max_examples=40)
@@ -286,7 +300,7 @@ def test_a_target_raises_the_score_by_what_is_claimed_and_no_less() -> None:
 def test_bounds_hold_with_a_target_whatever_was_scored(data: st.DataObject) -> None:
     problem = make_lattice_problem(
         THREE, FOUR, THREE, pairs=[(2, 1.0)], target=data.draw(st.integers(0, 2)),
-        power=data.draw(st.integers(1, 2)),
+        power=data.draw(st.integers(1, 2)), counts=data.draw(st.sampled_from(MEASURED)),
     )  # fmt: skip
     codes = st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0, 2))
     rows = data.draw(st.lists(st.tuples(codes, st.integers(0, 12)), min_size=1, max_size=8))

@@ -10,6 +10,7 @@ from support.search_law import SearchProblem
 
 from incrowd.anonymize.lattice import Lattice, Rollups
 from incrowd.anonymize.safe_search import find_balanced, make_ramp, search_scheme
+from incrowd.anonymize.target_score import TargetValues
 from incrowd.codes.counted_table import CountedTable
 from incrowd.codes.frequency import merge_tuples
 from incrowd.codes.hierarchy import Hierarchy, build_from_rows
@@ -108,7 +109,8 @@ def test_a_target_keeps_its_rare_value() -> None:
     rollups = Rollups(trees, merge_tuples(codes, np.ones(3000, dtype=np.int64)))
     levels = search_scheme(
         rollups, Lattice((0, 0, 0), (3, 3, 0)), [make_ramp(19, 1.0)], epsilon=Fraction(1, 20),
-        power=2, weights=np.ones(3), bits=SeededRandomness(1), target=2,
+        power=2, weights=np.ones(3), bits=SeededRandomness(1),
+        target=TargetValues.from_counts(2, np.array([2_600, 400, -20, 5]), 19.0),
     ).levels  # fmt: skip
     keys, sizes = rollups.count_cells(levels)
     has_rare = rollups.decode_keys(levels, keys)[:, 2] == 1

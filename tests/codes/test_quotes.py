@@ -21,7 +21,8 @@ from incrowd.engine.source import open_table
 from incrowd.engine.table import TableError
 from incrowd.release.verify import verify
 from incrowd.spec.arx import read_rows
-from incrowd.spec.file import SpecError, parse_spec
+from incrowd.spec.file import parse_spec
+from incrowd.spec.problem import SpecError
 
 NEVER, AFTER, ROWS = "never closed", "text follows directly", "looks like rows of"
 

@@ -98,7 +98,7 @@ def test_roles_hierarchies_models_and_settings_are_taken_over(tmp_path: Path) ->
     spec = parse_spec(draft.yaml()).spec
     assert {name: column.role for name, column in spec.columns.items()} == {
         "name": "identifier", "age": "quasi", "sex": "quasi", "ill": "sensitive",
-        "day": "sensitive",
+        "day": "keep",
     }  # fmt: skip
     assert spec.columns["age"].weight == 1.5
     assert spec.columns["sex"].weight == 1.0

@@ -7,7 +7,8 @@ import pytest
 from incrowd.curate.questionnaire import answer_about, list_about_questions
 from incrowd.errors import IncrowdError
 from incrowd.spec.about import NOT_STATED
-from incrowd.spec.file import SpecError, parse_spec
+from incrowd.spec.file import parse_spec
+from incrowd.spec.problem import SpecError
 
 DRAFT = "# by hand\ncolumns:\n  a: {role: drop}  # stays\n"
 

@@ -10,8 +10,9 @@ import pytest
 from support.unjudged import publish_unjudged
 
 from incrowd.curate.check import check
-from incrowd.curate.rare_values import find_values_at_risk
+from incrowd.curate.rare_values import find_risk_of_values, find_values_at_risk
 from incrowd.engine.source import open_table
+from incrowd.spec.file import load_spec
 
 SIZE = 12_000
 SAFE = {"method": "safe", "epsilon": 1.0, "delta": 1e-6, "draw": "counts"}
@@ -82,3 +83,16 @@ def test_check_says_it_before_anything_is_spent_whatever_the_values() -> None:
     assert len(notes[0]) == 1
     assert notes[0] == notes[1]
     assert "rare below " in notes[0][0]
+
+
+def test_check_says_how_many_people_a_value_of_the_target_needs() -> None:
+    columns = {"a": flat(["x", "y"]), "ill": flat(["no", "yes"])}
+    release = {"method": "safe", "epsilon": 1.0, "delta": 1e-6, "target": "ill"}
+    spec = load_spec({"columns": columns, "release": release, "size": 12_000})
+    (finding,) = [x for x in find_risk_of_values(spec) if x.code == "TARGET_VALUES_AT_RISK"]
+    assert finding.column == "ill"
+    assert "fewer than 66 people have (0.5 % of 12,000)" in finding.message
+    assert "within ±60 people" in finding.message  # ln 20 over a twentieth of epsilon
+    without = {name: value for name, value in release.items() if name != "target"}
+    spec = load_spec({"columns": columns, "release": without, "size": 12_000})
+    assert "TARGET_VALUES_AT_RISK" not in {x.code for x in find_risk_of_values(spec)}

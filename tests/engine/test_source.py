@@ -205,7 +205,7 @@ class Counted:
         self.opened: list[object] = []
         local = local_engine()
         self.from_columns, self.from_cells = local.from_columns, local.from_cells
-        self.from_rows = local.from_rows
+        self.from_rows, self.from_blocks = local.from_rows, local.from_blocks
 
     def open(self, source: Any, **more: Any) -> Table:
         self.opened.append((source, more))

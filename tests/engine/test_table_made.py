@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from support.tuples import count_table_rows, make_coder
 
 from incrowd.arrays import Codes
+from incrowd.engine.local import publishable
 from incrowd.engine.released import find_hidden_content, open_released
-from incrowd.engine.table import Coded, Engine, Table
+from incrowd.engine.table import Coded, Engine, RowBlocks, Table
 
 
 def codes(*values: int) -> Codes:
@@ -110,3 +112,80 @@ def test_a_table_may_have_no_rows(engine: Engine, tmp_path: Path, ending: str) -
     assert find_hidden_content(path) == []
     assert open_released(path).columns == ("sex", "zip")
     assert open_released(path).rows() == 0
+
+
+TEXTS = ["female", None, '"a", b\n', "=1"]
+ODD = "^x$"  # which Polars takes for a pattern
+
+
+def blocks(engine: Engine, rows: int = 10) -> Table:
+    """Row i has label i mod 4, its number, and its half, which is null in each third row."""
+
+    def make(start: int, stop: int) -> tuple[dict[str, Codes], dict[str, Any]]:
+        numbers = np.arange(start, stop)
+        return {ODD: codes(*numbers % 4)}, {
+            "half": (numbers / 2, numbers % 3 == 0),
+            "n": (numbers, None),
+        }
+
+    kinds = {"n": np.int64, "half": np.float64}
+    return engine.from_blocks(RowBlocks(rows, ["n", ODD, "half"], {ODD: TEXTS}, kinds, make))
+
+
+def list_expected(rows: int = 10) -> list[tuple[object, ...]]:
+    return [(n, TEXTS[n % 4], None if n % 3 == 0 else n / 2) for n in range(rows)]
+
+
+@pytest.mark.parametrize("size", [1, 3, 10, 1000])
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_rows_that_are_made_in_blocks_are_written_in_order(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, size: int
+) -> None:
+    monkeypatch.setattr(publishable, "BLOCK_ROWS", size)
+    path = tmp_path / f"table.{ending}"
+    table = blocks(engine)
+    table.write(path)
+    assert table.columns == ("n", ODD, "half")
+    assert table.rows() == 10
+    assert find_hidden_content(path) == []
+    (frame,) = open_released(path).iter_frames(100)
+    expected = list_expected()
+    if ending == "csv":
+        expected = [tuple(None if x is None else str(x) for x in row) for row in expected]
+    assert frame.rows() == expected
+    assert [part.height for part in open_released(path).iter_frames(4)] == [4, 4, 2]
+
+
+def test_what_goes_wrong_in_a_later_block_leaves_no_file(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publishable, "BLOCK_ROWS", 4)
+
+    def make(start: int, stop: int) -> tuple[dict[str, Codes], dict[str, Any]]:
+        if start:
+            raise ZeroDivisionError
+        return {}, {"n": (np.arange(start, stop), None)}
+
+    table = engine.from_blocks(RowBlocks(9, ["n"], {}, {"n": np.int64}, make))
+    with pytest.raises(ZeroDivisionError):
+        table.write(tmp_path / "table.parquet")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_texts_of_blocks_are_respelled(engine: Engine, tmp_path: Path) -> None:
+    table = blocks(engine).respell_texts(str.upper)
+    assert table.columns == ("N", "^X$", "HALF")
+    assert table.engine is engine
+    table.write(tmp_path / "table.parquet")
+    (frame,) = open_released(tmp_path / "table.parquet").iter_frames(100)
+    assert frame.rows()[:2] == [(0, "FEMALE", None), (1, None, 0.5)]
+
+
+def test_blocks_are_a_table_like_any_other(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(publishable, "BLOCK_ROWS", 3)
+    table = blocks(engine)
+    assert count_table_rows(table) == dict.fromkeys(list_expected(), 1)
+    assert set(table.values(ODD)) == set(TEXTS)
+    assert table.head(4).rows() == 4
+    assert count_table_rows(table.head(4)) == dict.fromkeys(list_expected(4), 1)
+    assert len(blocks(engine, 0).values("n")) == 0

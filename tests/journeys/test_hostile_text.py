@@ -29,7 +29,8 @@ from incrowd.engine.source import local_engine
 from incrowd.privacy.plan import Plan
 from incrowd.publication import publish
 from incrowd.spec.build import ColumnHierarchies
-from incrowd.spec.file import SpecError, load_spec, parse_spec
+from incrowd.spec.file import load_spec, parse_spec
+from incrowd.spec.problem import SpecError
 from incrowd.spec.release import SafeSpec
 
 EVIL = '<img src=x onerror="alert(1)">&--><script>'

@@ -28,7 +28,8 @@ from incrowd.privacy.events import Coin, Composition, OneOf, SafeRelease, Select
 from incrowd.publication import Release
 from incrowd.release.certificate import Certificate
 from incrowd.release.ledger import BudgetError, Ledger
-from incrowd.spec.file import SpecError, parse_spec
+from incrowd.spec.file import parse_spec
+from incrowd.spec.problem import SpecError
 
 BASE = "method: safe, epsilon: 1, delta: 1.0e-6, scheme: search"
 SAMPLE = "draw: sample"

@@ -25,7 +25,8 @@ from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.release.certificate import Certificate, hash_file
 from incrowd.release.ledger import Ledger
-from incrowd.spec.file import SpecError, SpecFile, parse_spec
+from incrowd.spec.file import SpecFile, parse_spec
+from incrowd.spec.problem import SpecError
 
 DRAWN = f"{BUDGET}, values: drawn, {RULES}"
 

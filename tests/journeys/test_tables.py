@@ -21,7 +21,7 @@ from incrowd.errors import IncrowdError
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.release.certificate import hash_file
 from incrowd.release.ledger import BudgetError, Ledger
-from incrowd.spec.file import SpecError
+from incrowd.spec.problem import SpecError
 
 PRECISE = "method: tables, epsilon: 300, delta: 1.0e-6"  # noise of a few rows: order is seen
 

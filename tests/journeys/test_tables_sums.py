@@ -16,7 +16,8 @@ from support.unjudged import publish_unjudged
 import incrowd as ic
 from incrowd.errors import IncrowdError
 from incrowd.release.certificate import hash_file
-from incrowd.spec.file import SpecError, SpecFile, parse_spec
+from incrowd.spec.file import SpecFile, parse_spec
+from incrowd.spec.problem import SpecError
 
 SUM = "sum: {column: income, bounds: [-100, 1000], step: 0.5}"
 TABLES = f"tables: [{{columns: [sex, region], {SUM}}}, {{columns: [age, sex], levels: {{age: 1}}}}]"

@@ -70,7 +70,10 @@ def test_without_a_size_it_says_how_many_people_it_takes() -> None:
     for first, number in zip(result.each, (uniform, skewed), strict=True):
         assert isinstance(number, int)
         assert first.whole <= number <= 1.1 * first.whole + 1
-    assert (crowd.code, crowd.values) == ("CROWD_SIZE", {"crowd": result.crowd_size})
+    assert (crowd.code, crowd.values) == (
+        "CROWD_SIZE",
+        {"crowd": result.crowd_size, "unit": "people"},
+    )
     assert "`size: NUMBER` only if that number is public" in crowd.remedy
     assert "`incrowd rehearse --size`" in crowd.remedy
     assert not result.is_doubtful

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.specs import GOOD
 
-from incrowd.spec.file import SpecError, load_spec, parse_spec, read_spec_file
+from incrowd.spec.file import load_spec, parse_spec, read_spec_file
+from incrowd.spec.problem import Place, SpecError
 from incrowd.spec.release import SafeSpec
 
 PROBLEMS = [
@@ -13,7 +15,7 @@ PROBLEMS = [
     (
         GOOD.replace("role: identifier", "role: identifer"),
         "line 4, columns.name.role: must be 'identifier', 'quasi', 'noisy', 'sensitive', "
-        "'weight', 'key' or 'drop', got 'identifer'. Did you mean 'identifier'?",
+        "'keep', 'weight', 'key' or 'drop', got 'identifer'. Did you mean 'identifier'?",
     ),
     (GOOD.replace("length: 5", "lenght: 5"), "unknown key 'lenght'. Did you mean 'length'?"),
     (GOOD.replace("{role: sensitive}", "{}"), "line 10, columns.diagnosis: `role` is missing"),
@@ -146,8 +148,8 @@ def test_comments_survive_a_change(tmp_path: Path) -> None:
 
 def test_a_preview_is_the_changed_spec_without_its_comments() -> None:
     file = parse_spec(f"# of last year\n{GOOD}")
-    first = {("release", "epsilon"): 2.0, ("columns", "race"): None}
-    second = {("size",): 4_000}
+    first: dict[Place, Any] = {("release", "epsilon"): 2.0, ("columns", "race"): None}
+    second: dict[Place, Any] = {("size",): 4_000}
     tried = file.preview_entries(first).preview_entries(second)
     changed = file.with_entries(first).with_entries(second)
     assert tried.spec == changed.spec

@@ -9,9 +9,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from incrowd.spec.build import ColumnHierarchies, build_hierarchy, is_open
-from incrowd.spec.file import SpecError, parse_spec
+from incrowd.spec.file import parse_spec
 from incrowd.spec.hierarchies import Groups, HierarchyChoice, list_kinds
 from incrowd.spec.model import Column
+from incrowd.spec.problem import SpecError
 
 # A declaration, values of its domain, and whether it is open and ordered.
 DECLARED: list[tuple[Any, list[object], bool, bool]] = [
@@ -36,6 +37,8 @@ DECLARED: list[tuple[Any, list[object], bool, bool]] = [
     ({"postcodes": {"country": "GB"}}, ["SW1A 1AA", "m1"], False, False),
     ({"postcodes": {"country": "CA"}}, ["K1A 0B1"], False, False),
     ({"postcodes": {"country": "NL"}}, ["1234 AB", 1234], False, False),
+    ({"postcodes": {"country": "US"}}, ["48104", 2139], False, False),
+    ({"geo": {"lat": "x", "lon": "y", "sizes": [5, 15]}}, ["50..55 N, 10..15 E"], False, False),
 ]
 
 
@@ -129,7 +132,7 @@ def test_a_kind_without_settings_is_said_by_its_name(kind: str) -> None:
     [
         ("{countries: {codes: alpha2}}", "'alpha-2', 'alpha-3' or 'names', got 'alpha2'. Did you"),
         ("{icd: {version: 11}}", "must be 10 or 9, got 11"),
-        ("{postcodes: {country: US}}", "must be 'GB', 'CA' or 'NL', got 'US'"),
+        ("{postcodes: {country: FR}}", "must be 'GB', 'CA', 'NL' or 'US', got 'FR'"),
         ("{postcodes: {}}", "`country` is missing"),
     ],
 )

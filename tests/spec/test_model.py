@@ -14,8 +14,9 @@ from support.specs import GOOD
 
 from incrowd.curate.demo_tables import SPECS, make_demo_table
 from incrowd.curate.draft.draft import draft
-from incrowd.spec.file import SpecError, load_spec, parse_spec
+from incrowd.spec.file import load_spec, parse_spec
 from incrowd.spec.model import _list_rule_names, build_json_schema
+from incrowd.spec.problem import SpecError
 
 
 def test_columns_may_have_any_name() -> None:
@@ -33,7 +34,7 @@ def test_the_schema_knows_the_spec() -> None:
     assert schema["$schema"].endswith("2020-12/schema")
     assert set(schema["properties"]) == {
         "table", "sheet", "header", "ledger", "size", "unit", "part", "confirm", "columns",
-        "release", "purpose", "about", "describe",
+        "release", "purpose", "hipaa", "about", "describe", "household",
     }  # fmt: skip
     assert "from" in schema["$defs"]["Intervals"]["properties"]
 

@@ -10,8 +10,9 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from ruamel.yaml import YAML
 from support.slice_tables import BASE, COLUMNS
 
-from incrowd.spec.file import SpecError, parse_spec
+from incrowd.spec.file import parse_spec
 from incrowd.spec.model import build_json_schema
+from incrowd.spec.problem import SpecError
 from incrowd.spec.release import KAnonymitySpec, KEpsilonSpec, ReleaseSpec, SafeSpec, Slicing
 
 METHODS: dict[str, type[BaseModel]] = {

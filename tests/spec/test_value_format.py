@@ -21,7 +21,8 @@ from incrowd.codes.values import canonicalize_value, parse_number
 from incrowd.curate.check import check
 from incrowd.engine.source import open_spec_table
 from incrowd.evaluation.evaluate import evaluate
-from incrowd.spec.file import SpecError, SpecFile, parse_spec
+from incrowd.spec.file import SpecFile, parse_spec
+from incrowd.spec.problem import SpecError
 from incrowd.spec.value_format import Order, ValueFormat
 
 ORDERS: tuple[Order, ...] = ("day-month-year", "month-day-year", "year-month-day")

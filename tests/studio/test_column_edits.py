@@ -45,6 +45,7 @@ def test_several_roles_are_one_step(work: OpenSpec) -> None:
         ({"do": "hierarchy", "hierarchy": "like", "like": "id"}, "Column 'id' has the role"),
         ({"do": "weight", "weight": "heavy"}, "'weight' must be a number above 0; got 'heavy'"),
         ({"do": "weight", "weight": "2"}, "Column 'id' has the role 'identifier'"),
+        ({"do": "count"}, "Column 'id' has the role 'identifier': its values are not counted"),
         ({"do": "publish"}, "no action 'publish'"),
     ],
 )
@@ -94,6 +95,15 @@ def test_weights_with_a_decimal_comma(work: OpenSpec) -> None:
     assert columns["age"].weight == columns["visits"].weight == 2.5
     apply_action(work, ["age"], {"do": "weight", "weight": ""})
     assert "weight" not in read_spec_file(work.path).text().partition("visits")[0]
+
+
+def test_columns_are_counted_beside_the_rows_and_not(work: OpenSpec) -> None:
+    apply_action(work, ["age", "visits"], {"do": "count"})
+    columns = read_spec_file(work.path).spec.columns
+    assert (columns["age"].rare, columns["visits"].rare) == ("keep", "keep")
+    apply_action(work, ["age"], {"do": "count-not"})
+    columns = read_spec_file(work.path).spec.columns
+    assert (columns["age"].rare, columns["visits"].rare) == (None, "keep")
 
 
 def test_only_what_tells_nothing_of_the_data_is_confirmed_together(work: OpenSpec) -> None:

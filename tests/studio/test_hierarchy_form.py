@@ -38,6 +38,18 @@ DECLARED: list[dict[str, Any]] = [
     {"countries": {"codes": "names"}},
     {"icd": {"version": 9}},
     {"postcodes": {"country": "NL"}},
+    {"postcodes": {"country": "US"}},
+    {
+        "geo": {
+            "lat": "a",
+            "lon": "b",
+            "sizes": [0.05, 1],
+            "south": -20,
+            "north": -15,
+            "west": 177,
+            "east": -178,
+        }
+    },
     {"csv": {"file": "some/where.csv", "delimiter": "|"}},
 ]
 

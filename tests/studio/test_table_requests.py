@@ -13,7 +13,7 @@ import pytest
 from support.inline_studio import FormBrowser, open_studio
 
 from incrowd.publication import publish
-from incrowd.release.tables_verify import PublishedCells, read_cells, read_columns
+from incrowd.release.tables_read import PublishedCells, read_cells, read_columns
 from incrowd.spec.file import parse_spec, read_spec_file
 from incrowd.spec.release import TablesSpec
 from incrowd.studio.heat_map import draw_heat_map

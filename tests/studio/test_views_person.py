@@ -69,6 +69,24 @@ def test_the_unit_with_its_rows_is_confirmed(browser: FormBrowser, tmp_path: Pat
     assert spec(tmp_path).unit == PersonId(id="patient_id", without_id="drop")
 
 
+def test_rows_are_counted_where_the_curator_asks_for_it(
+    browser: FormBrowser, tmp_path: Path
+) -> None:
+    page = browser.get(f"{browser.room}/person")
+    assert "once, so counts are people" in page
+    browser.post(f"{browser.room}/person", unit="patient_id", rows="3", per_group="2")
+    assert spec(tmp_path).unit == PersonId(id="patient_id", rows=3, per_group=2)
+    page = browser.get(f"{browser.room}/person")
+    assert "once, so counts are people: noise ±" in page
+    assert "up to 2 rows: noise ±" in page
+    refused = browser.post(
+        f"{browser.room}/person", status=422, unit="patient_id", rows="2", per_group="3"
+    )
+    assert "exceeds `rows` (2)" in html.unescape(refused)
+    browser.post(f"{browser.room}/privacy/method", method="k-anonymity")
+    assert spec(tmp_path).unit == PersonId(id="patient_id", rows=3)
+
+
 def test_a_column_that_nobody_proposed_is_counted(browser: FormBrowser) -> None:
     page = browser.get(f"{browser.room}/person?column=age")
     assert "<strong>80</strong> people" in page

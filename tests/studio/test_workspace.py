@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from incrowd.errors import IncrowdError
-from incrowd.spec.file import SpecError, read_spec_file
+from incrowd.spec.file import read_spec_file
+from incrowd.spec.problem import SpecError
 from incrowd.studio.open_spec import get_table_title
 from incrowd.studio.workspace import Workspace, remove_stale_uploads
 

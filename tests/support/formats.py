@@ -15,6 +15,8 @@ import polars as pl
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from support.census import make_census
+from support.census import make_spec as make_census_spec
 from support.readers import LEVELS, SAFE, SLICES, format_columns, make_reader_table
 from support.synthetic import BUDGET, RULES, make_patients, make_spec
 from support.tables import BUDGET as TABLES_BUDGET
@@ -37,8 +39,11 @@ SPECS = {
     "counts-already-sampled-slices": f"{SAFE}, already_sampled: 0.1, {SLICES}",
     "counts-person-counted-csv": f"{SAFE}, {LEVELS}, format: csv, rows: counted",
     "counts-person-rows": f"{SAFE}, {LEVELS}",
+    "counts-person-rows-per-group": f"{SAFE}, {LEVELS}",
     "counts-person-period": f"{SAFE}, {LEVELS}",
     "counts-person-period-series": f"{SAFE}, {LISTED_LEVELS}, rows: counted, series: {{of: 4}}",
+    "households": f"{SAFE}, levels: {{region: 0, tenure: 0, age: 0, sex: 0}}",
+    "households-search-counted-csv": f"{SAFE}, scheme: search, format: csv, rows: counted",
     "sample-fixed": f"{SAFE}, draw: sample, {LEVELS}",
     "sample-search": f"{SAFE}, draw: sample, scheme: search",
     "sample-mondrian": f"{SAFE}, draw: sample, scheme: mondrian",
@@ -95,6 +100,9 @@ def make_format_release(name: str, folder: Path) -> None:
     if name.startswith("tables"):
         make_tables(name, folder)
         return
+    if name.startswith("households"):
+        make_households(name, folder)
+        return
     columns = format_columns("k-epsilon" if name.startswith("k-epsilon") else "")
     table, more = make_reader_table().head(1500), ""
     if "rule" in name:
@@ -114,7 +122,8 @@ def make_format_release(name: str, folder: Path) -> None:
         table = table.with_columns(pl.Series("name", ids))
         more = "unit: {id: name, without_id: drop}"
     if "rows" in name:
-        more = "unit: {id: name, without_id: drop, rows: 2}"
+        each = ", per_group: 2" if "per-group" in name else ""
+        more = f"unit: {{id: name, without_id: drop, rows: 2{each}}}"
     if "period" in name:
         table = table.with_columns(pl.lit("2026-07-31").alias("day"))
         columns = f"{columns.rstrip()}\n  day: {{role: drop}}\n"
@@ -140,6 +149,16 @@ def make_format_release(name: str, folder: Path) -> None:
         options["ledger"] = Ledger(folder.with_name("series.ledger"))
         options["ledger"].set_budget(epsilon=10.0, delta=1e-3)
     publish_unjudged(table, spec, output=folder, **options)
+
+
+def make_households(name: str, folder: Path) -> None:
+    """Make one of the releases of households and their people."""
+    from ruamel.yaml import YAML
+    from support.unjudged import publish_unjudged
+
+    release = YAML(typ="safe").load(f"{{{SPECS[name]}}}")
+    spec = {**make_census_spec(3), "release": release}
+    publish_unjudged(make_census(1500), spec, output=folder)
 
 
 def make_synthetic(name: str, folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -19,9 +20,10 @@ People = tuple[Person, ...]
 
 @dataclass(frozen=True)
 class PeopleProblem(SearchProblem):
-    """A search whose cells count people; tables are given person by person."""
+    """A search whose cells count people, or rows of them; tables are given person by person."""
 
     rows: int = 2
+    per_group: int = 1
 
     def make_rollups(self, table: Table) -> Rollups:
         return self.make_people_rollups((row,) for row in table)
@@ -31,23 +33,25 @@ class PeopleProblem(SearchProblem):
         codes = np.array([row for _, row in listed], dtype=np.int32)
         distinct, places = merge_codes(codes.reshape(-1, len(self.hierarchies)))
         members = np.array([number for number, _ in listed], dtype=np.int64)
-        sets = group_by_person(members, places, len(distinct))
+        sets = group_by_person(members, places, len(distinct), per_group=self.per_group)
         return PeopleRollups(self.hierarchies, distinct, sets)
 
 
-def count_people_by_cell(problem: SearchProblem, people: People, node: Node) -> Cells:
-    """The people of each cell of a node, by the definition."""
+def count_people_by_cell(
+    problem: SearchProblem, people: People, node: Node, *, per_group: int = 1
+) -> Cells:
+    """The people of each cell of a node, by the definition; or up to so many rows of each."""
     counts: dict[tuple[int, ...], int] = {}
     for person in people:
-        cells = {
+        cells = Counter(
             tuple(
                 int(hierarchy.groups[level][code])
                 for hierarchy, level, code in zip(problem.hierarchies, node, row, strict=True)
             )
             for row in person
-        }
-        for cell in cells:
-            counts[cell] = counts.get(cell, 0) + 1
+        )
+        for cell, rows in cells.items():
+            counts[cell] = counts.get(cell, 0) + min(rows, per_group)
     return tuple(sorted(counts.items()))
 
 

@@ -28,6 +28,7 @@ from incrowd.anonymize.safe_search import (
     make_ramp,
     search_scheme,
 )
+from incrowd.anonymize.target_score import TargetValues
 from incrowd.arrays import Counts, Floats, Words
 from incrowd.codes.frequency import Frequencies, map_levels, merge_tuples
 from incrowd.codes.hierarchy import Hierarchy, build_from_rows
@@ -35,7 +36,6 @@ from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import Event, OneOf, SafeRelease, Selection
 from incrowd.privacy.randomness import Randomness, SeededRandomness
 
-RARE = 2  # what rows besides those of a region's most frequent value count more, with a target
 Row = tuple[int, ...]
 Table = tuple[Row, ...]
 
@@ -50,6 +50,16 @@ class SearchProblem:
     power: int = 1
     weights: tuple[float, ...] = ()
     target: int | None = None
+    counts: tuple[int, ...] = ()  # what was measured of the target's values, null and others
+
+    @property
+    def target_values(self) -> TargetValues | None:
+        """What a search is told of the target, at a crowd of one row."""
+        if self.target is None:
+            return None
+        if self.counts:
+            return TargetValues.from_counts(self.target, np.array(self.counts), 1.0)
+        return TargetValues.from_labels(self.target, len(self.hierarchies[self.target].labels[0]))
 
     @property
     def shares(self) -> Floats:
@@ -105,7 +115,11 @@ class SearchProblem:
 
     def make_detail(self, table: Table) -> _SchemeScorer:
         return _SchemeScorer(
-            self.make_rollups(table), self.lattice, self.power, self.weights_of_search, self.target
+            self.make_rollups(table),
+            self.lattice,
+            self.power,
+            self.weights_of_search,
+            self.target_values,
         )
 
     def make_state(self, table: Table) -> _SearchState:
@@ -116,7 +130,8 @@ class SearchProblem:
     def run_search(self, table: Table, epsilon: Fraction, bits: Randomness) -> ChosenScheme:
         return search_scheme(
             self.make_rollups(table), self.lattice, self.ramps,
-            epsilon=epsilon, power=self.power, weights=self.shares, bits=bits, target=self.target,
+            epsilon=epsilon, power=self.power, weights=self.shares, bits=bits,
+            target=self.target_values,
         )  # fmt: skip
 
 
@@ -149,7 +164,7 @@ def compute_defined_scores(problem: SearchProblem, table: Table) -> list[int]:
                 )
                 cells[cell] = cells.get(cell, 0) + 1
             score = 0
-            parts_by_region: dict[Row, list[tuple[int, int]]] = {}
+            parts: list[tuple[Row, int, int]] = []
             for cell, rows in cells.items():
                 detail, hidden = 0.0, 0.0
                 for at, (hierarchy, level) in enumerate(
@@ -166,13 +181,37 @@ def compute_defined_scores(problem: SearchProblem, table: Table) -> list[int]:
                 if target is None:
                     score += weight * psi
                 else:
-                    region = cell[:target] + cell[target + 1 :]
-                    parts_by_region.setdefault(region, []).append((weight, psi))
-            for parts in parts_by_region.values():
-                values = [psi for _, psi in parts]
-                score += parts[0][0] * ((1 + RARE) * sum(values) - RARE * max(values))
+                    parts.append((cell, weight, psi))
+            if target is not None:
+                score = score_target(target, problem.counts, parts, ramp.b)
             defined_scores.append(score)
     return defined_scores
+
+
+def score_target(
+    target: int, counts: Sequence[int], cells: Sequence[tuple[Row, int, int]], b: int
+) -> int:
+    """The score with a target from its definition: cells with w and psi, at a crowd of one row.
+
+    ``counts`` are those measured of the target's codes; none if nothing was.
+    """
+    guarded = [code for code, count in enumerate(counts) if count >= 3]
+    weights = {code: max(min(4 * max(counts) // counts[code], 32), 4) for code in guarded}
+    sums = dict.fromkeys(guarded, 0)
+    regions: dict[Row, list[int]] = {}
+    details = {}
+    for cell, weight, psi in cells:
+        f = weights.get(cell[target], 4) * psi // 256
+        region = cell[:target] + cell[target + 1 :]
+        regions.setdefault(region, []).append(f)
+        details[region] = weight
+        if cell[target] in sums:
+            sums[cell[target]] += f
+    score = sum(details[region] * (sum(fs) + max(fs)) for region, fs in regions.items())
+    if guarded:
+        most = min(weights[code] * counts[code] for code in guarded) * 7 // 10 * b // 256
+        score += 2 * min(len(guarded), 4) * W * min(most, min(sums.values()))
+    return score
 
 
 # The whole: selection and release, as one distribution.

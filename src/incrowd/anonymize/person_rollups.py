@@ -23,7 +23,8 @@ class PeopleRollups(Rollups):
     """What :class:`~incrowd.anonymize.lattice.Rollups` is, with people for rows.
 
     ``entries`` are the tuples of level 0 that people have behind each tuple held here. However fine
-    a node is, the people of its cells add up to no more than those.
+    a node is, the people of its cells add up to no more than those. The same holds of rows, of
+    which so many of a person count in a cell: a finer cell has no more than a coarser one.
     """
 
     def __init__(

@@ -27,6 +27,19 @@ shifts go the same way. A cell of n people is shown if n + X >= r + k, and X <= 
 It does not hold for rows in place of people (a shift of up to m in one cell costs what m cells of
 group privacy do), nor for rows that are chosen for one scheme and not for another: a choice
 among schemes would then be moved by more rows than m.
+
+**Rows instead of people.** The rows are chosen in the same way, and at every scheme at most c of a
+person count in one cell. The counts differ by a vector of numbers up to c that add up to at most m,
+and cost what the worst of these vectors costs (:mod:`incrowd.privacy.shifted`). A cell is shown
+from r + c (k - 1) + 1 on.
+
+Claim. Every cell that is shown has rows of at least k different people, for certain.
+
+Proof. The rows of k - 1 people count at most c (k - 1), and X <= r; so the noisy count of a cell
+with fewer people is below the threshold.
+
+It does not hold from r + k on: k rows may be those of k / c people. Nor may the rows of a person be
+cut to c for one scheme and be counted without that cut at another.
 """
 
 from __future__ import annotations
@@ -36,6 +49,7 @@ import numpy as np
 from incrowd.arrays import Counts
 from incrowd.codes.frequency import Frequencies
 from incrowd.privacy.counts import sample_gaussian_noise, sample_geometric_noise
+from incrowd.privacy.draw_parameters import compute_threshold
 from incrowd.privacy.events import GaussianCounts, GeometricCounts
 from incrowd.privacy.presentation import read_as_decimal
 from incrowd.privacy.randomness import Randomness
@@ -47,10 +61,14 @@ def draw_noisy_counts(
     *,
     k: int,
     bits: Randomness,
+    per_group: int = 1,
 ) -> Frequencies:
-    """Return the cells that are published, with their noisy counts."""
+    """Return the cells that are published, with their noisy counts.
+
+    ``per_group`` is how many rows of one person count in a cell at most.
+    """
     noisy = frequencies.counts + _sample_noise(len(frequencies), event, bits)
-    places = np.flatnonzero(noisy >= event.r + k)
+    places = np.flatnonzero(noisy >= compute_threshold(event.r, k, per_group))
     return Frequencies(frequencies.codes[places], noisy[places])
 
 

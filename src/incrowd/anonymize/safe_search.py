@@ -13,18 +13,13 @@ or less, has the finest of several levels: see :func:`find_balanced`. That follo
 alone.
 
 **Sensitivity.** Adding a row raises one cell by one, hence its psi by 0 to D, D the ramp's
-slope, and the score by 0 to W D. All are whole numbers, so nothing is lost to rounding.
+slope, and the score by 0 to W D. All are whole numbers, so nothing is lost to rounding. A person
+with up to m rows raises cells by no more than m in all, however many of these rows count in one
+cell: psi rises by at most D for each, so the score rises by 0 to m W D.
 
 **Target.** Where the relation of one column to the others is to be kept, that column has one
-level, a region is all cells that are alike in the others, and the scheme scores the sum over its
-regions of
-
-    w(region) (sum over y of psi_y + R (sum over y of psi_y - max over y of psi_y)),
-
-psi_y what the ramp gives to its cell of the target's value y. Rows besides those of the most
-frequent value count 1 + R times, so that a scheme that loses rare values loses its score. w is the
-detail of the other columns. Adding a row raises one psi_y, by at most D, and the maximum by no more
-than that: the score rises by 0 to (1 + R) W D.
+level, regions that are alike in the others stand in the place of cells, and what they count for is
+said, with its sensitivity, in :mod:`incrowd.anonymize.target_score`.
 
 **Search.** The noise of every candidate is drawn first; the candidate with the largest noisy
 score is then found exactly, without scoring those that cannot be it. For x finer than y a row's
@@ -32,8 +27,6 @@ cell is no larger at x than at y, and psi(c) / c never falls as c grows; so the 
 most the sum over rows of w_x(row) psi(c_y) / c_y, and the detail behind w_x(row) is at most what
 the best part of the row's group at y keeps in each column: a sum over columns that is known once y
 is scored. (A power of the detail is bounded by the detail times the largest detail, so often.)
-With a target this holds of regions: divided among finer regions, the rows besides the most frequent
-value of each are at most those besides the most frequent value of the whole.
 Passing over candidates changes the time that it takes and nothing else. (Who can measure that time
 learns something; keep it to yourself.)
 """
@@ -43,12 +36,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from incrowd.anonymize.lattice import Lattice, Node, Rollups
+from incrowd.anonymize.target_score import Regions, TargetValues
 from incrowd.arrays import Codes, Counts, Floats
 from incrowd.codes.frequency import number_tuples
 from incrowd.codes.hierarchy import Hierarchy
@@ -57,7 +50,6 @@ from incrowd.measure.loss import compute_normalized_costs
 from incrowd.privacy.randomness import Randomness
 from incrowd.privacy.selection import sample_one_sided_noise
 
-PsiT = TypeVar("PsiT", Counts, Floats)
 W = 1 << 10
 _UNIT = 1 << 10
 _FROM, _TO = 0.7, 1.7  # the ramp begins and ends at these multiples of the crowd k / beta
@@ -65,7 +57,6 @@ _FEW = 16  # so many open candidates are rather scored than bounded more closely
 _BATCH = 32  # so many nodes are scored before it is looked again which may still win
 _FEWER = 2  # times fewer cells than tuples, and cells are counted in place of tuples
 _SLACK = 1 + 1e-6  # bounds are sums of floats; they must not fall below the truth
-_RARE = 2  # so many times more, rows of a region count that have not its most frequent value
 
 
 @dataclass(frozen=True)
@@ -111,24 +102,25 @@ def search_scheme(
     power: int,
     weights: Floats,
     bits: Randomness,
-    target: int | None = None,
+    target: TargetValues | None = None,
     rows: int = 1,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> ChosenScheme:
     """Choose a scheme of the lattice and a ramp by report noisy max: epsilon-private.
 
     ``power`` raises the detail that counts: 1 weighs rows by their detail, so that the score
-    is what normalized loss leaves; more prefers fewer rows of more detail. ``target`` is the
-    place of a column whose relation to the others is to be kept. ``rows`` is the largest number of
-    rows of one person, where the cells count people.
+    is what normalized loss leaves; more prefers fewer rows of more detail. ``target`` is a
+    column whose relation to the others is to be kept. ``rows`` is the largest number of
+    rows of one person, where the cells count people, or a few rows of each.
     """
     lattice.refuse_large()  # noise is drawn for every scheme
-    sensitivity = rows * W * max(ramp.d for ramp in ramps)
+    slope = max(ramp.d for ramp in ramps)
+    sensitivity = rows * W * slope
     if target is not None:
-        if lattice.low[target] != lattice.high[target]:
-            raise ParameterError("target", "must have one level", lattice.high[target])
-        sensitivity *= 1 + _RARE
-        weights = np.where(np.arange(len(weights)) == target, 0.0, weights)
+        if lattice.low[target.at] != lattice.high[target.at]:
+            raise ParameterError("target", "must have one level", lattice.high[target.at])
+        sensitivity = rows * target.compute_sensitivity(W, slope)
+        weights = np.where(np.arange(len(weights)) == target.at, 0.0, weights)
     noise_values = sample_one_sided_noise(
         len(ramps) * lattice.size, sensitivity=sensitivity, epsilon=epsilon, bits=bits
     )
@@ -185,6 +177,27 @@ def weigh_detail(detail: Floats, power: int, factor: float = 1.0) -> Counts:
     return np.floor(product * factor * W).astype(np.int64)
 
 
+@dataclass(frozen=True, eq=False)
+class _CellSizes:
+    """The rows of cells and, where cells count people, the rows of each of these."""
+
+    sizes: Counts
+    parts: Floats | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Rating:
+    """What a node has for a ramp: what w weighs in each region, and how much of a target survives.
+
+    ``most`` and ``most_survival`` bound the same of all finer nodes.
+    """
+
+    gain: Counts
+    most: Counts | Floats
+    survival: int = 0
+    most_survival: float = 0.0
+
+
 class _SchemeScorer:
     """The detail that cells keep, sums of it over rows, and bounds of such sums.
 
@@ -197,7 +210,7 @@ class _SchemeScorer:
         lattice: Lattice,
         power: int,
         weights: Floats,
-        target: int | None = None,
+        target: TargetValues | None = None,
     ) -> None:
         self.rollups, self._lattice, self._power = rollups, lattice, power
         self._target = target
@@ -237,22 +250,30 @@ class _SchemeScorer:
             detail += self._kept[at][level][codes[:, at]]
         return weigh_detail(detail, self._power, self._shown[self._lattice.locate_node(node)])
 
-    def merge_regions(
-        self, node: Node, keys: npt.NDArray[np.int64], psis: Sequence[PsiT]
-    ) -> tuple[npt.NDArray[np.int64], list[PsiT]]:
-        """Return the key of a cell of each region, and what each ramp gives to the region."""
+    def rate_cells(
+        self, node: Node, keys: npt.NDArray[np.int64], ramps: Sequence[Ramp], cells: _CellSizes
+    ) -> tuple[npt.NDArray[np.int64], list[_Rating]]:
+        """Return the key of a cell of each region, and what the node has for each ramp.
+
+        Without a target each cell is a region.
+        """
+        psis = [ramp.compute_psi(cells.sizes) for ramp in ramps]
+        finer_psis: list[Counts | Floats] = [
+            psi if cells.parts is None else psi * cells.parts for psi in psis
+        ]
         if self._target is None or not len(keys):
-            return keys, list(psis)
+            return keys, [_Rating(*pair) for pair in zip(psis, finer_psis, strict=True)]
         codes = self.rollups.decode_keys(node, keys)
-        regions = number_tuples(np.delete(codes, self._target, axis=1))
-        order = np.argsort(regions, kind="stable")
-        starts = np.flatnonzero(np.append(True, np.diff(regions[order]) > 0))
-        merged: list[PsiT] = []
-        for psi in psis:
-            total = np.add.reduceat(psi[order], starts)
-            largest = np.maximum.reduceat(psi[order], starts)
-            merged.append((1 + _RARE) * total - _RARE * largest)
-        return keys[order[starts]], merged
+        target_codes = codes[:, self._target.at]
+        numbers = number_tuples(np.delete(codes, self._target.at, axis=1))
+        order = np.argsort(numbers, kind="stable")
+        regions = Regions(order, np.flatnonzero(np.append(True, np.diff(numbers[order]) > 0)))
+        ratings = []
+        for ramp, psi, finer_psi in zip(ramps, psis, finer_psis, strict=True):
+            gain, survival = self._target.rate_cells(target_codes, psi, regions, ramp.b)
+            most = self._target.bound_cells(target_codes, finer_psi, regions, ramp.b)
+            ratings.append(_Rating(gain, most[0], survival, most[1]))
+        return keys[regions.first_cells], ratings
 
     def compute_rough_bounds(self, node: Node, total: float) -> Floats:
         """Return upper bounds of the scores of all finer nodes, whose psi sum to <= ``total``."""
@@ -372,33 +393,28 @@ class _SearchState:
         keys, sizes, rows = self._stages.get_rollups(node).count_cells_with_rows(node)
         counting = np.flatnonzero(sizes > self._least)  # psi of the rest is 0
         parts = None if rows is sizes else rows[counting] / sizes[counting]
-        keys, sizes = keys[counting], sizes[counting]
         place, finer = self._lattice.locate_node(node), self._lattice.slice_finer(node)
-        cell_psis = [ramp.compute_psi(sizes) for ramp in self._ramps]
-        region_keys, psis = self._detail.merge_regions(node, keys, cell_psis)
-        finer_psis: Sequence[Counts | Floats] = psis
-        if parts is not None:
-            cell_parts = [psi * parts for psi in cell_psis]
-            finer_psis = self._detail.merge_regions(node, keys, cell_parts)[1]
-        keys = region_keys
+        keys, ratings = self._detail.rate_cells(
+            node, keys[counting], self._ramps, _CellSizes(sizes[counting], parts)
+        )
         cells: tuple[Codes, Counts] | None = None
-        for number, (candidate_ramp, psi) in enumerate(zip(self._ramps, psis, strict=True)):
+        for number, (candidate_ramp, rating) in enumerate(zip(self._ramps, ratings, strict=True)):
             bounds = self._bound[number][finer]
-            total = float(finer_psis[number].sum())
-            np.minimum(bounds, self._detail.compute_rough_bounds(node, total), out=bounds)
+            rough = self._detail.compute_rough_bounds(node, float(rating.most.sum()))
+            np.minimum(bounds, rough + _bound_survival(rating), out=bounds)
             if self._find_open((number, *place)):
                 cells = cells or self._decode_cells(node, keys)
-                score = int((cells[1] * psi).sum())
+                score = int((cells[1] * rating.gain).sum()) + W * rating.survival
                 noisy = score + int(self._noise[(number, *place)])
                 if self._best is None or self._is_better(noisy, number, node):
                     self._best = (noisy, node, candidate_ramp)
             self._closed[(number, *place)] = True
-        for number, total_psi in enumerate(finer_psis):
+        for number, rating in enumerate(ratings):
             if int(self._find_open((number, *finer)).sum()) > _FEW:
                 cells = cells or self._decode_cells(node, keys)
                 bounds = self._bound[number][finer]
-                closer = self._detail.compute_bounds(cells[0], node, total_psi)
-                np.minimum(bounds, closer, out=bounds)
+                closer = self._detail.compute_bounds(cells[0], node, rating.most)
+                np.minimum(bounds, closer + _bound_survival(rating), out=bounds)
 
     def _decode_cells(self, node: Node, keys: npt.NDArray[np.int64]) -> tuple[Codes, Counts]:
         """Return the codes of the cells of a node, and what they keep."""
@@ -415,3 +431,8 @@ class _SearchState:
     def build_choice(self) -> ChosenScheme:
         assert self._best is not None
         return ChosenScheme(self._best[1], self._best[2], self._scored)
+
+
+def _bound_survival(rating: _Rating) -> float:
+    """Return what survival is worth at most at finer nodes."""
+    return rating.most_survival * (W * _SLACK)

@@ -50,8 +50,11 @@ def describe_unit(certificate: Certificate) -> str:
         length = "period" if guarantee.period == "value" else guarantee.period
         of = f" within one {length} ({guarantee.part}){of}"
     rows = certificate.rows_per_person
-    used = "one row of each person is used" if rows == 1 else f"up to {rows} rows of each are used"
-    return f"one person{of}; {used}"
+    unit = guarantee.protects or "person"
+    used = f"one row of each {unit} is used" if rows == 1 else f"up to {rows} rows of each are used"
+    if certificate.rows_per_group > 1:
+        used += f", up to {certificate.rows_per_group} of them in a group"
+    return f"one {unit}{of}; {used}"
 
 
 def describe_protection(certificate: Certificate) -> str:

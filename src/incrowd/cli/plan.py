@@ -49,6 +49,9 @@ def plan(
     rows: Annotated[
         str, number_option("Largest number of rows of one person (--draw counts).")
     ] = "1",
+    per_group: Annotated[
+        str, number_option("Largest number of these rows that count in one group (with --rows).")
+    ] = "1",
     typical: Annotated[
         str | None,
         number_option("With --spec: a typical number of rows per person, to compare `rows`."),
@@ -94,7 +97,7 @@ def plan(
     for path, name in ((spec, "--spec"), (tables, "--tables")):
         excluded = (epsilon, delta, k, beta, keep, draw, crowd, grid)
         is_excluded = any(option is not None for option in excluded)
-        if path is not None and (is_excluded or (releases, rows) != ("1", "1")):
+        if path is not None and (is_excluded or {releases, rows, per_group} != {"1"}):
             raise IncrowdError(
                 f"{name} excludes other options, because the spec holds them. Drop them."
             )
@@ -108,8 +111,9 @@ def plan(
         return
     if typical is not None:
         raise IncrowdError("--typical applies to a spec. Add --spec SPEC.")
-    if rows != "1" and draw != "counts":
-        raise IncrowdError("--rows applies to counts only. Add --draw counts.")
+    for option, name in ((rows, "--rows"), (per_group, "--per-group")):
+        if option != "1" and draw != "counts":
+            raise IncrowdError(f"{name} applies to counts only. Add --draw counts.")
     if draw is not None:
         check_choice("draw", draw, ("sample", "counts"))
     if crowd is not None and draw != "counts":
@@ -134,7 +138,8 @@ def plan(
     if draw == "counts":
         counts = planned(
             draw="counts", crowd=parse_number("crowd", crowd),
-            rows=parse_number("rows", rows), **parameters,
+            rows=parse_number("rows", rows), per_group=parse_number("per-group", per_group),
+            **parameters,
         )  # fmt: skip
         terminal.print_json(counts.as_dict()) if as_json else print_counts(counts, verbose=verbose)
         return
@@ -183,13 +188,18 @@ def _plan_from_spec(path: Path, typical: float | None, as_json: bool) -> None:
 
     file = read_spec_file(path)
     if file.spec.release is not None and file.spec.release.method == "safe":
-        from incrowd.curate.person_rows import compare_rows_per_person
+        from incrowd.curate.person_rows import compare_rows_per_group, compare_rows_per_person
 
         comparison = compare_rows_per_person(file, typical=typical)
+        per_group = compare_rows_per_group(file)
         if as_json:
-            terminal.print_json({"rows": [choice.as_dict() for choice in comparison]})
+            terminal.print_json({
+                "rows": [choice.as_dict() for choice in comparison],
+                "per_group": [choice.as_dict() for choice in per_group],
+            })  # fmt: skip
         else:
             print_rows_per_person(comparison, typical)
+            print_rows_per_group(per_group)
         return
     if typical is not None:
         raise IncrowdError("--typical is for `method: safe` with a person id. Drop it.")
@@ -210,8 +220,9 @@ def print_rows_per_person(comparison: Sequence[RowsPerPerson], typical: float | 
         share = "–" if choice.share is None else format_percent(choice.share)
         error = "–" if choice.error is None else f"{choice.error:.2f}"
         table.add_row(
-            f"{choice.rows:,}", f"±{choice.noise:,}", f"{choice.crowd:,} people", share, error
-        )
+            f"{choice.rows:,}", f"±{choice.noise:,}", f"{choice.crowd:,} {choice.counted_unit}",
+            share, error,
+        )  # fmt: skip
     make_console().print(table)
     if typical is None:
         print("Add --typical NUMBER, a typical number of rows per person, for what is kept.")
@@ -220,6 +231,22 @@ def print_rows_per_person(comparison: Sequence[RowsPerPerson], typical: float | 
             "Error: noise of a count relative to all counts, 1 = one row per person. The table is "
             "not opened."
         )
+
+
+def print_rows_per_group(comparison: Sequence[RowsPerPerson]) -> None:
+    """Print what counting rows costs against counting people; nothing of one row per person."""
+    from rich.table import Table
+
+    if len(comparison) < 2:
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in ("per_group", "counts", "95 % of noise", "smallest groups"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for choice in comparison:
+        crowd = f"{choice.crowd:,} {choice.counted_unit}"
+        table.add_row(f"{choice.per_group:,}", choice.counted_unit, f"±{choice.noise:,}", crowd)
+    print(f"\nCounting rows instead of people, with rows: {comparison[0].rows}:")
+    make_console().print(table)
 
 
 _MEANINGS = {
@@ -332,8 +359,8 @@ def print_tradeoff(tradeoff: TradeoffGrid) -> None:
 _COUNTS_MEANINGS = {
     "k": "smallest number of original rows in a group",
     "r": "largest noise of a count",
-    "crowd": "crowd size, r + k people",
-    "always": "group size that is always published, 2 r + k people",
+    "crowd": "crowd size, r + k people; of rows, r + per_group (k - 1) + 1",
+    "always": "group size that is always published, r more",
     "error": "95 % of noise lies within ± this",
     "epsilon": "privacy budget",
     "delta": "privacy budget",
@@ -343,6 +370,7 @@ _COUNTS_MEANINGS = {
     "chance": "probability of r - 1 instead of r, independent of the data",
     "releases": "releases that share the budget",
     "rows": "largest number of rows of one person",
+    "per_group": "largest number of them that count in one group",
 }
 
 
@@ -351,7 +379,7 @@ def print_counts(answer: CountsPlan, *, verbose: bool = False) -> None:
     least = "different people" if answer.rows > 1 else "original rows"
     crowd, always = answer.crowd, f"groups of {answer.certain_crowd:,} or more always"
     facts = [
-        ("Crowd size", f"{crowd:,} people: {_describe_crowd(crowd)}, {always}"),
+        ("Crowd size", f"{crowd:,} {answer.counted_unit}: {_describe_crowd(crowd)}, {always}"),
         ("Accuracy", f"95 % of noise within ±{answer.error:,}, every count within ±{answer.r:,}"),
         ("Groups", f"at least {answer.k:,} {least} each (k = {answer.k:,})"),
         *_guarantee_facts(answer),

@@ -269,7 +269,8 @@ def evaluate(
         return
     unit = read_spec_file(spec).spec.unit
     if isinstance(unit, PersonId) and unit.rows > 1:
-        print(f"Unit: one person. Up to {unit.rows} rows per person are compared, once per group.")
+        each = "once per group" if unit.per_group == 1 else f"up to {unit.per_group} per group"
+        print(f"Unit: one person. Up to {unit.rows} rows per person are compared, {each}.")
     elif isinstance(unit, PersonId):
         print("Unit: one person. One row per person is compared, so rows are people.")
     evaluation_facts.print_evaluation(evaluation, verbose=verbose)

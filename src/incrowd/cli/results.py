@@ -293,7 +293,7 @@ def _describe_parameters(certificate: Certificate) -> str:
     if "r" in parameters:
         parts += [
             f"noise at most r = {parameters['r']:g}",
-            f"threshold r + k = {certificate.threshold}",
+            f"threshold {certificate.threshold_formula} = {certificate.threshold}",
         ]
     if "beta" in parameters:
         parts.append(f"β = {parameters['beta']:.6g}")

@@ -69,6 +69,13 @@ def init(
         str | None,
         number_option("Number of people, if it is public: it is printed in the certificate."),
     ] = None,
+    hipaa: Annotated[
+        bool,
+        typer.Option(
+            "--hipaa",
+            help="Keep to HIPAA's safe harbor: three digits of ZIP codes, years, ages up to 89.",
+        ),
+    ] = False,
     engine: EngineName = None,
     master: Master = None,
     conf: Settings = None,
@@ -101,6 +108,7 @@ def init(
     if purpose is not None and purpose not in PURPOSES:
         raise IncrowdError(f"No purpose '{purpose}'. Choose one of {', '.join(PURPOSES)}.")
     draft = draft.with_purpose(cast("Purpose | None", purpose), parse_number("size", size))
+    draft = draft.with_safe_harbor() if hipaa else draft
     output.write_text(draft.yaml(), encoding="utf-8")
     print(f"Drafted {output}: {len(draft.guesses)} columns")
     width = max(len(guess.column) for guess in draft.guesses)

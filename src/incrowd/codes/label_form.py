@@ -16,10 +16,11 @@ from incrowd.codes.values import parse_number
 
 Form: TypeAlias = Literal[
     "nothing", "numbers", "numbers or text", "a-b", "a to b", "[a, b)",
-    "hours", "days", "weeks", "months", "quarters", "masked", "sets", "text",
+    "hours", "days", "weeks", "months", "quarters", "squares", "masked", "sets", "text",
 ]  # fmt: skip
 
 _N = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?"
+_DEGREES = r"[0-9]+(?:\.[0-9]+)?\.\.[0-9]+(?:\.[0-9]+)?"
 _BEYOND = rf"[<>]{_N}"
 _WHOLE_OR_BEYOND = re.compile(r"[<>]?(?:0|[1-9][0-9]*)")
 _SIMPLE = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?")
@@ -50,6 +51,7 @@ _TESTS: tuple[tuple[Form, Callable[[str], bool]], ...] = (
     ("days", _make_matcher(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")),
     ("months", _make_matcher(r"[0-9]{4}-[0-9]{2}")),
     ("quarters", _make_matcher(r"[0-9]{4}-Q[1-4]")),
+    ("squares", _make_matcher(rf"{_DEGREES} [NS], {_DEGREES} [EW]")),
 )
 
 

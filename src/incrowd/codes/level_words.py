@@ -73,6 +73,8 @@ def _describe_labels(hierarchy: Hierarchy, level: int) -> str:
     example = f" (such as {choose_example(labels)})" if labels else ""
     if form in _RANGES and (width := _find_width(labels)) is not None:
         return f"steps of {width}{example}" if width else f"{len(labels):,} ranges{example}"
+    if form == "squares":
+        return f"squares of {_measure_square(labels[0])} degrees{example}"
     if form in _PERIODS:
         return f"{_PERIODS[form]}{example}"
     if level == 0:
@@ -129,6 +131,12 @@ def choose_example(labels: Sequence[str]) -> str:
     if len(set(spans[:-1])) == 1 and spans[-1] < spans[0]:
         closed.pop()
     return closed[(len(closed) - 1) // 2][0]
+
+
+def _measure_square(label: str) -> str:
+    """Return the size of a square, by its latitudes."""
+    south, north = label.partition(" ")[0].split("..")
+    return f"{(Decimal(north) - Decimal(south)).normalize():f}"
 
 
 def _measure_span(match: re.Match[str]) -> Decimal:

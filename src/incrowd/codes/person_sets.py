@@ -2,6 +2,10 @@
 
 Numbers of people do not roll up by sums: two rows of one person may become one tuple. So the set of
 tuples of each person is kept, and people are counted again whenever tuples are merged.
+
+Where rows are counted, of which at most so many of one person count in a tuple, a set names a tuple
+as often as the person counts there. That is enough at any levels: of the rows of a person in merged
+tuples the same number counts, whether they were cut to that number before or not.
 """
 
 from __future__ import annotations
@@ -30,15 +34,16 @@ class PersonSets:
 
     Each part has people with equally many tuples: a matrix with a row for each set, which names its
     tuples by their places, and how many people have that set. ``tuples`` is how many places there
-    are.
+    are. ``per_group`` is how often a person counts in one tuple at most.
     """
 
     tuples: int
     parts: tuple[tuple[Places, Counts], ...]
+    per_group: int = 1
 
     @cached_property
     def counts(self) -> Counts:
-        """How many people have each tuple."""
+        """How many people have each tuple; or how many of their rows count there."""
         counts = np.zeros(self.tuples, dtype=np.int64)
         for places, people in self.parts:
             for column in places.T:
@@ -54,13 +59,14 @@ class PersonSets:
         """Return how many people count at each tuple if they count once per key.
 
         ``keys`` has the key of each tuple. The sum over all tuples of one key is the number of
-        people who have that key.
+        people who have that key; or of their rows that count there, up to ``per_group`` of each.
         """
         counts = self.counts.copy()
         for places, people in self.parts:
             if places.shape[1] == 1:
                 continue
-            for column, repeats in zip(places.T, _find_repeats(keys[places]).T, strict=True):
+            is_beyond = _find_beyond(keys[places], self.per_group)
+            for column, repeats in zip(places.T, is_beyond.T, strict=True):
                 if repeats.any():
                     counts -= _sum_people(column[repeats], people[repeats], self.tuples)
         return counts
@@ -88,37 +94,41 @@ class PersonSets:
         merged: dict[int, list[tuple[Places, Counts]]] = {}
         for old, people in self.parts:
             new = np.sort(places[old], axis=1)
-            is_first = np.ones(new.shape, dtype=bool)
-            is_first[:, 1:] = new[:, 1:] != new[:, :-1]
-            sizes = is_first.sum(axis=1)
+            is_counted = np.ones(new.shape, dtype=bool)
+            is_counted[:, self.per_group :] = new[:, self.per_group :] != new[:, : -self.per_group]
+            sizes = is_counted.sum(axis=1)
             for size in np.unique(sizes).tolist():
                 chosen = sizes == size
-                sets = new[chosen][is_first[chosen]].reshape(-1, size)
+                sets = new[chosen][is_counted[chosen]].reshape(-1, size)
                 merged.setdefault(size, []).append((sets, people[chosen]))
-        return PersonSets(
-            tuples, tuple(_merge_equal_sets(merged[size], tuples) for size in sorted(merged))
-        )
+        parts = tuple(_merge_equal_sets(merged[size], tuples) for size in sorted(merged))
+        return replace(self, tuples=tuples, parts=parts)
 
 
-def group_by_person(members: Members, places: Places, tuples: int) -> PersonSets:
+def group_by_person(
+    members: Members, places: Places, tuples: int, *, per_group: int = 1
+) -> PersonSets:
     """Return people by their sets of tuples, from the person and the tuple of each row."""
     if (int(members.max(initial=0)) + 1) * tuples < _NUMBERED:
         keys = np.sort(members * tuples + places)
-        keys = keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]]
-        members, places = np.divmod(keys, tuples)
+        is_used = np.ones(len(keys), dtype=bool)
+        is_used[per_group:] = keys[per_group:] != keys[:-per_group]
+        members, places = np.divmod(keys[is_used], tuples)
     else:
         order = np.lexsort((places, members))
         members, places = members[order], places[order]
-        is_new = np.ones(len(members), dtype=bool)
-        is_new[1:] = (members[1:] != members[:-1]) | (places[1:] != places[:-1])
-        members, places = members[is_new], places[is_new]
+        is_used = np.ones(len(members), dtype=bool)
+        is_used[per_group:] = (members[per_group:] != members[:-per_group]) | (
+            places[per_group:] != places[:-per_group]
+        )
+        members, places = members[is_used], places[is_used]
     starts = np.flatnonzero(np.append(True, members[1:] != members[:-1])[: len(members)])
     sizes = np.diff(starts, append=len(members))
     parts = []
     for size in np.unique(sizes).tolist():
         sets = places[starts[sizes == size][:, None] + np.arange(size)]
         parts.append(_merge_equal_sets([(sets, np.ones(len(sets), dtype=np.int64))], tuples))
-    return PersonSets(tuples, tuple(parts))
+    return PersonSets(tuples, tuple(parts), per_group)
 
 
 def _sum_people(places: Places, people: Counts, tuples: int) -> Counts:
@@ -126,21 +136,23 @@ def _sum_people(places: Places, people: Counts, tuples: int) -> Counts:
     return np.bincount(places, weights=people, minlength=tuples).astype(np.int64)
 
 
-def _find_repeats(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Return for each row of a matrix which of its keys stand further left in the row as well."""
+def _find_beyond(keys: npt.NDArray[np.int64], times: int) -> npt.NDArray[np.bool_]:
+    """Return for each row of a matrix which of its keys stand so many times further left in it."""
     width = keys.shape[1]
-    repeats = np.zeros(keys.shape, dtype=bool)
+    is_beyond = np.zeros(keys.shape, dtype=bool)
     if width <= _COMPARED:
-        for at in range(1, width):
-            for before in range(at):
-                repeats[:, at] |= keys[:, at] == keys[:, before]
-        return repeats
+        for at in range(times, width):
+            before = np.zeros(len(keys), dtype=np.int8)
+            for other in range(at):
+                before += keys[:, at] == keys[:, other]
+            is_beyond[:, at] = before >= times
+        return is_beyond
     order = np.argsort(keys, axis=1, kind="stable")
     in_order = np.take_along_axis(keys, order, axis=1)
     is_repeat = np.zeros(keys.shape, dtype=bool)
-    is_repeat[:, 1:] = in_order[:, 1:] == in_order[:, :-1]
-    np.put_along_axis(repeats, order, is_repeat, axis=1)
-    return repeats
+    is_repeat[:, times:] = in_order[:, times:] == in_order[:, :-times]
+    np.put_along_axis(is_beyond, order, is_repeat, axis=1)
+    return is_beyond
 
 
 def _merge_equal_sets(parts: Sequence[tuple[Places, Counts]], tuples: int) -> tuple[Places, Counts]:
@@ -164,7 +176,7 @@ def _merge_equal_sets(parts: Sequence[tuple[Places, Counts]], tuples: int) -> tu
 
 @dataclass(frozen=True, eq=False)
 class PeopleTable(CountedTable):
-    """A table whose frequencies count people: each person once per tuple.
+    """A table whose frequencies count people: each person once per tuple, or a few rows of each.
 
     ``sets`` are aligned with the tuples of ``frequencies``. Rolled up, selected or merged, people
     are counted again.

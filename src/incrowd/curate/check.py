@@ -20,6 +20,7 @@ from incrowd.codes.grid import build_grid
 from incrowd.codes.hierarchy import Hierarchy, HierarchyError
 from incrowd.codes.values import canonicalize_value
 from incrowd.curate.alike_values import find_alike_values
+from incrowd.curate.person_rows import compare_rows_per_group
 from incrowd.engine.count import count_tuples
 from incrowd.engine.source import open_spec_table
 from incrowd.engine.table import Engine, Table, TableError, Tally
@@ -36,13 +37,15 @@ from incrowd.methods.person_id import find_ids
 from incrowd.methods.registry import make_method
 from incrowd.methods.safe.budget import SMALL_TABLE_SHARES
 from incrowd.methods.safe.method import Safe
+from incrowd.methods.safe_harbor import find_violations
 from incrowd.methods.spec_ledger import preview_spec_budget
 from incrowd.methods.table_fit import (
     find_missing_ids,
     find_other_parts,
     find_unmatched_columns,
+    find_unmatched_households,
 )
-from incrowd.privacy.events import PersonCounts, Selection
+from incrowd.privacy.events import PersonCounts, RowCounts, Selection
 from incrowd.privacy.randomness import SystemRandomness
 from incrowd.spec.base import quote_scalar
 from incrowd.spec.build import build_hierarchy, is_open
@@ -174,10 +177,12 @@ def _find_expected_noise(file: SpecFile, table: Table) -> Iterator[Finding]:
 def _find_problems(file: SpecFile, table: Table) -> Iterator[Finding]:
     spec = file.spec
     yield from find_unmatched_columns(spec, table)
+    yield from find_unmatched_households(spec, table)
     if spec.confirm:
         yield make_finding("UNIT_NOT_CONFIRMED", spec=file.shell_name)
     yield from _find_repeated_ids(spec, table)
     yield from find_exposures(spec, table)
+    yield from _find_hipaa_violations(spec, table)
     yield from find_weak_parameters(spec.release)
     for name, column in spec.columns.items():
         if column.confirm:
@@ -196,6 +201,14 @@ def _find_problems(file: SpecFile, table: Table) -> Iterator[Finding]:
         unused = column.role == "sensitive" and keeps
         for finding in domain_problems:
             yield replace(finding, severity=Severity.WARNING) if unused else finding
+
+
+def _find_hipaa_violations(spec: Spec, table: Table) -> Iterator[Finding]:
+    """Yield what breaks the list of the safe harbor, or that nothing does."""
+    violations = list(find_violations(spec, table))
+    yield from violations
+    if spec.hipaa is not None and not violations:
+        yield make_finding("HIPAA_LIST_HELD")
 
 
 def _make_unconfirmed(file: SpecFile, name: str, entries: Sequence[str]) -> Finding:
@@ -220,17 +233,31 @@ def find_refusals(file: SpecFile) -> list[Finding]:
     asserted = getattr(method, "asserted", {}).get("size")
     printed = [] if asserted is None else [make_finding("SIZE_PRINTED", size=int(asserted))]
     weak = [finding for finding in weak if finding not in by_spec]
-    notes = [*method.notes, *_find_noisy_search(method)] if isinstance(method, Safe) else []
+    notes = []
+    if isinstance(method, Safe):
+        notes = [*method.notes, *_find_noisy_search(method), *_find_counted_rows(file)]
     return [*weak, *printed, *notes, *_check_ledger(file, method)]
 
 
 def _find_noisy_search(method: Safe) -> Iterator[Finding]:
     """Yield that a search is as noisy as in a smaller table, where people have several rows."""
     events = [part for event in method.events for part in getattr(event, "events", [event])]
-    rows = max((event.rows for event in events if isinstance(event, PersonCounts)), default=1)
+    kinds = PersonCounts | RowCounts
+    rows = max((event.rows for event in events if isinstance(event, kinds)), default=1)
     if rows > 1 and any(isinstance(event, Selection) for event in events):
         _, (below, _) = SMALL_TABLE_SHARES
         yield make_finding("SEARCH_NOISIER", rows=rows, people=rows * below)
+
+
+def _find_counted_rows(file: SpecFile) -> Iterator[Finding]:
+    """Yield what counting rows costs against counting people, where rows are counted."""
+    unit = file.spec.unit
+    if isinstance(unit, PersonId) and unit.per_group > 1:
+        people, rows = compare_rows_per_group(file, (1,))
+        yield make_finding(
+            "ROWS_COUNTED", per_group=rows.per_group, noise=rows.noise, crowd=rows.crowd,
+            people_noise=people.noise, people_crowd=people.crowd,
+        )  # fmt: skip
 
 
 def _check_ledger(file: SpecFile, method: Method) -> list[Finding]:

@@ -24,7 +24,7 @@ from incrowd.errors import IncrowdError, ParameterError
 from incrowd.methods.person_id import describe_rows, find_ids
 from incrowd.spec.build import build_hierarchy, is_open
 from incrowd.spec.file import SpecFile, SpecSource, load_spec
-from incrowd.spec.hierarchies import Dates, Intervals
+from incrowd.spec.hierarchies import Dates, Geo, Intervals
 from incrowd.spec.model import HARMLESS_ENTRIES, Column, Confirmable, PersonId, Spec
 from incrowd.spec.problem import Place
 
@@ -36,6 +36,7 @@ _ROLES = {
     "quasi": "quasi-identifier, generalized: an attacker may know it and search for people by it",
     "noisy": "published with noise",
     "sensitive": "an attacker must not learn it; k-anonymity publishes it unchanged",
+    "keep": "published unchanged: no attacker knows a person's value, and it may become known",
     "weight": "survey weights: k-anonymity publishes them unchanged, `safe` does not publish them",
     "drop": "not published",
 }
@@ -101,6 +102,8 @@ def _ask_unit(spec: Spec, table: Table) -> Question:
             else f"up to {spec.unit.rows} rows of each person are used, a number that must not "
             "depend on the table"
         )
+        if spec.unit.per_group > 1:
+            used += f"; up to {spec.unit.per_group} of them count in one group"
         says = f"one person, identified by '{chosen}'; {used}"
         seen = []
         if chosen in table.columns:
@@ -126,7 +129,7 @@ def _make_question(
 ) -> Question:
     if entry == "role":
         why = "A wrong role publishes what must be hidden, or hides what could be published."
-        correction = "set `role` to identifier, quasi, sensitive or drop"
+        correction = "set `role` to identifier, quasi, sensitive, keep or drop"
         says = f"{column.role}: {_ROLES[column.role]}"
         return Question(name, entry, says, why, correction=correction)
     says = describe_entry(file, name, entry)
@@ -136,6 +139,17 @@ def _make_question(
         return Question(name, entry, says, why, correction=correction)
     if entry == "hierarchy" and column.hierarchy is not None:
         declared = column.hierarchy.declaration
+        if isinstance(declared, Geo):
+            area = f"{declared.south} to {declared.north}, {declared.west} to {declared.east}"
+            why = (
+                f"The area {area} degrees was rounded from the data, and all of its squares are "
+                "published. It must be public knowledge: an end that exists because of one person "
+                "reveals where that person is."
+            )
+            correction = (
+                "set `south`, `north`, `west` and `east` to an area known without the table"
+            )
+            return Question(name, entry, says, why, correction=correction)
         counts = {} if table is None else _count_values(table, name)
         if isinstance(declared, Intervals | Dates):
             ends = f"{declared.low} to {declared.high}"

@@ -187,12 +187,23 @@ def _refuse_strangers(folders: Sequence[Path], certificates: Sequence[Certificat
                 f"Release '{folder.name}': its columns, levels or kind of period are not those of "
                 f"'{folders[0].name}'. Name releases of one table."
             )
+        if certificate.rows_per_group != first.rows_per_group:
+            raise IncrowdError(
+                f"Release '{folder.name}': it counts {_describe_counting(certificate)}, but "
+                f"'{folders[0].name}' counts {_describe_counting(first)}. Name releases that count "
+                "the same."
+            )
     periods = [certificate.guarantee.part for certificate in certificates]
     for folder, period in zip(folders, periods, strict=True):
         if periods.count(period) > 1:
             raise IncrowdError(
                 f"Release '{folder.name}': the period {period} is there twice. Name it once."
             )
+
+
+def _describe_counting(certificate: Certificate) -> str:
+    rows = certificate.rows_per_group
+    return certificate.counted_unit if rows == 1 else f"up to {rows} rows of a person in a group"
 
 
 def _list_levels(certificate: Certificate) -> list[tuple[str, int | None, str | None]]:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from incrowd.errors import IncrowdError, ParameterError
 from incrowd.methods.registry import make_method
+from incrowd.methods.safe.method import Safe
 from incrowd.privacy.draw_parameters import build_noise_spread
+from incrowd.privacy.events import find_most_per_group
 from incrowd.privacy.plan_counts import SHARE
 from incrowd.privacy.presentation import round_crowd_size
 from incrowd.release.parameters import parameters_from_events
@@ -21,6 +23,7 @@ from incrowd.spec.file import SpecFile
 from incrowd.spec.model import PersonId
 
 CHOICES = (1, 2, 3, 4, 6, 8, 12)
+GROUP_CHOICES = (1, 2, 3, 4)  # rows of a person that count in one group
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,7 @@ class RowsPerPerson:
         share: Share of all rows that is used; None without a typical number of rows.
         error: Noise of a count relative to all counts, where one row per person has 1; None
             without a typical number of rows.
+        per_group: Rows of a person that count in one group at most; 1 where people are counted.
     """
 
     rows: int
@@ -41,6 +45,12 @@ class RowsPerPerson:
     crowd: int
     share: float | None
     error: float | None
+    per_group: int = 1
+
+    @property
+    def counted_unit(self) -> str:
+        """What a count is a number of."""
+        return "people" if self.per_group == 1 else "rows"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures as plain values, for JSON."""
@@ -55,27 +65,51 @@ def compare_rows_per_person(
     ``typical`` is the median number of rows of a person, as the curator states it. Numbers of rows
     are then taken to be geometric: a person has more than n rows with probability 2^(-n / typical).
     """
-    unit = file.spec.unit
-    if not isinstance(unit, PersonId):
-        raise IncrowdError("Spec: `unit` names no id. Add `unit: {id: COLUMN}`.")
+    unit = _require_person(file)
     if typical is not None and not 1 <= typical < math.inf:
         raise ParameterError("typical", "be at least 1", typical)
     listed = []
     for rows in sorted({*choices, unit.rows}):
-        changed = file.with_entry(("unit", "rows"), rows).with_all_confirmed()
-        method = make_method(changed)
-        implied = parameters_from_events(list(method.events))
-        parameters = None if implied is None else implied.tables[0][-1]
-        if parameters is None or "noise" not in parameters:
-            raise IncrowdError("Unit: rows per person are for noisy counts. Use `draw: counts`.")
-        law = build_noise_spread(parameters)
+        per_group = min(unit.per_group, find_most_per_group(rows))
+        cost, spread = _compute_cost(file, rows, per_group)
         share = None if typical is None else 1 - 2 ** (-rows / typical)
-        relative = None if share is None else math.sqrt(law.variance) / share
-        crowd = round_crowd_size(method.planned_release.crowd)
-        listed.append(RowsPerPerson(rows, law.find_error_bound(SHARE), crowd, share, relative))
+        relative = None if share is None else spread / share
+        listed.append(replace(cost, share=share, error=relative))
     first = listed[0].error
     if first is None:
         return tuple(listed)
-    return tuple(
-        RowsPerPerson(x.rows, x.noise, x.crowd, x.share, (x.error or 0.0) / first) for x in listed
-    )
+    return tuple(replace(cost, error=(cost.error or 0.0) / first) for cost in listed)
+
+
+def compare_rows_per_group(
+    file: SpecFile, choices: Sequence[int] = GROUP_CHOICES
+) -> tuple[RowsPerPerson, ...]:
+    """Compare counting people with counting rows, for the rows per person of a spec.
+
+    Up to as many rows of a person count in one group as each choice says; 1 counts people.
+    """
+    unit = _require_person(file)
+    most = find_most_per_group(unit.rows)
+    chosen = sorted({*choices, unit.per_group})
+    return tuple(_compute_cost(file, unit.rows, each)[0] for each in chosen if each <= most)
+
+
+def _require_person(file: SpecFile) -> PersonId:
+    if not isinstance(file.spec.unit, PersonId):
+        raise IncrowdError("Spec: `unit` names no id. Add `unit: {id: COLUMN}`.")
+    return file.spec.unit
+
+
+def _compute_cost(file: SpecFile, rows: int, per_group: int) -> tuple[RowsPerPerson, float]:
+    """Return what rows of a person cost, and the standard deviation of a count."""
+    unit = {**file.document["unit"], "rows": rows, "per_group": per_group}
+    method = make_method(file.with_entry(("unit",), unit).with_all_confirmed())
+    layout = method.layout if isinstance(method, Safe) else None
+    implied = parameters_from_events(list(method.events), layout)
+    parameters = None if implied is None else implied.tables[0][-1]
+    if parameters is None or "noise" not in parameters:
+        raise IncrowdError("Unit: rows per person are for noisy counts. Use `draw: counts`.")
+    law = build_noise_spread(parameters)
+    crowd = round_crowd_size(method.planned_release.crowd)
+    cost = RowsPerPerson(rows, law.find_error_bound(SHARE), crowd, None, None, per_group)
+    return cost, math.sqrt(law.variance)

@@ -6,7 +6,7 @@ Nothing is read from the table, whatever the spec says of its size: a promise fo
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from incrowd.methods.base import Method, published_columns
 from incrowd.methods.k_anonymity.method import KAnonymity
@@ -42,7 +42,8 @@ _TOSSED = (
 class PlannedGuarantee:
     """What will be promised: by ``kind``, with ``epsilon`` and ``delta`` where there are any.
 
-    ``crowd`` is the number of people alike from which they are shown at least as often as not.
+    ``crowd`` is the number of people alike from which they are shown at least as often as not; or
+    of rows, as ``counted_unit`` says.
     ``statement`` is what will stand in the certificate; ``later`` says which of its parameters are
     settled only while the release is made, and is empty where all of them are. ``events`` are what
     a ledger would book.
@@ -55,6 +56,7 @@ class PlannedGuarantee:
     statement: list[Sentence]
     later: str
     events: tuple[Event, ...]
+    counted_unit: Literal["people", "rows"] = "people"
 
 
 def plan_guarantee(spec: SpecSource) -> PlannedGuarantee:
@@ -71,6 +73,7 @@ def plan_guarantee(spec: SpecSource) -> PlannedGuarantee:
         statement=words,
         later=later,
         events=tuple(method.events),
+        counted_unit=method.planned_release.counted_unit,
     )
 
 
@@ -90,7 +93,7 @@ def _write_statement(spec: Spec, method: Method) -> tuple[list[Sentence], str]:
     common: dict[str, Any] = {
         "method": release.method, "unit": promise.unit, "epsilon": promise.epsilon,
         "delta": promise.delta, "without_id": promise.without_id,
-        "period": promise.period, "part": promise.part,
+        "period": promise.period, "part": promise.part, "protects": promise.protects,
     }  # fmt: skip
     if isinstance(method, KAnonymity | KEpsilon):
         columns = method.columns
@@ -115,10 +118,10 @@ def _write_statement(spec: Spec, method: Method) -> tuple[list[Sentence], str]:
             )
         return write_statement(facts), ""
     assert isinstance(release, SafeSpec)
-    implied = parameters_from_events(list(method.events))
+    assert isinstance(method, Safe)
+    implied = parameters_from_events(list(method.events), method.layout)
     assert implied is not None
     names = published_columns(spec, "quasi", "sensitive")
-    assert isinstance(method, Safe)
     tables, shared = (
         [_choose_worst_parameters(possible, release) for possible in implied.tables],
         implied.shared,
@@ -128,7 +131,7 @@ def _write_statement(spec: Spec, method: Method) -> tuple[list[Sentence], str]:
     else:
         shared = {**shared, **method.asserted}
     facts = Facts(
-        tables=tables, shared=shared,
+        tables=tables, shared=shared, layout=method.layout,
         local=sorted(names) if release.is_local else (), **common,
     )  # fmt: skip
     first, sentences = implied.tables[0], write_statement(facts)

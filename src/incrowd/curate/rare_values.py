@@ -10,8 +10,10 @@ noise of its count. No row is read, so the answer may be published and acted upo
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
+from incrowd.anonymize.target_score import CROWDS
 from incrowd.findings import Finding, format_percent, make_finding
 from incrowd.measure.forecast import Levels, TableForecast
 from incrowd.methods.expect import (
@@ -21,9 +23,10 @@ from incrowd.methods.expect import (
     forecast_table,
 )
 from incrowd.methods.registry import make_method
+from incrowd.methods.safe.method import Safe
 from incrowd.methods.synthetic.expect import SyntheticExpectation
-from incrowd.spec.file import SpecSource, load_spec
-from incrowd.spec.release import SyntheticSpec, TablesSpec
+from incrowd.spec.file import SpecFile, SpecSource, load_spec
+from incrowd.spec.release import SafeSpec, SyntheticSpec, TablesSpec
 
 _HALF = 0.5  # of the rows of a value: with fewer it is at risk
 _SHARES = [10 ** (-at / 20) for at in range(81)]  # from 1 to 1 in 10,000
@@ -113,5 +116,24 @@ def find_risk_of_values(spec: SpecSource) -> list[Finding]:
     risks = find_values_at_risk(file)
     if not risks:
         return []
+    findings = _find_target_at_risk(file)
     listed = [str(risk) for risk in risks[:_NAMED]]
-    return [make_finding("VALUES_AT_RISK", listed=listed, more=max(len(risks) - _NAMED, 0))]
+    more = max(len(risks) - _NAMED, 0)
+    return [make_finding("VALUES_AT_RISK", listed=listed, more=more), *findings]
+
+
+def _find_target_at_risk(file: SpecFile) -> list[Finding]:
+    """Return how many people a value of the target of a search needs, so as not to be lost."""
+    release, size = file.spec.release, file.spec.size
+    if not isinstance(release, SafeSpec) or release.target is None or not isinstance(size, int):
+        return []
+    method = make_method(file.with_all_confirmed())
+    rows = math.ceil(CROWDS * method.planned_release.crowd)
+    assert isinstance(method, Safe)
+    error = method.find_count_error(release.target)
+    return [
+        make_finding(
+            "TARGET_VALUES_AT_RISK", release.target, rows=rows,
+            share=min(rows / size, 1.0), size=size, counted=error,
+        )
+    ]  # fmt: skip

@@ -285,7 +285,7 @@ def _list_columns(file: SpecFile, examples: Examples) -> Iterator[ReaderColumn]:
             yield ReaderColumn(name, _choose_state(shows), shows, example)
         elif column.role == "noisy":
             yield ReaderColumn(name, "noisy", "with noise", labels.get(name, ""))
-        elif column.role in ("sensitive", "weight") and name in examples.names:
+        elif column.role in ("sensitive", "keep", "weight") and name in examples.names:
             yield ReaderColumn(name, "unchanged", UNCHANGED)
 
 

@@ -6,6 +6,7 @@ most tables of people are about (see :mod:`incrowd.measure.forecast`). No row is
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
@@ -18,8 +19,9 @@ from incrowd.findings import Finding, format_percent, format_points, make_findin
 from incrowd.methods.base import published_columns
 from incrowd.methods.expect import aim_search, expect, forecast_table
 from incrowd.methods.registry import make_method
-from incrowd.methods.synthetic.expect import SyntheticExpectation
+from incrowd.methods.synthetic.expect import LOST_RELATIONS, SyntheticExpectation
 from incrowd.methods.tables.expect import TablesExpectation
+from incrowd.release.tables_part import WITHIN
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.file import SpecFile, SpecSource, load_spec
 
@@ -45,6 +47,8 @@ class MethodForecast:
         error: Bound of the error of the share of a single value: by suppressed rows, or, of
             synthetic rows and tables, by noise (95 %); of tables, of the worst pair of values.
         rare: Smallest share of a value that survives, roughly.
+        two_way: Total variation distance that noise makes of the table of a measured pair of
+            columns; None where nothing is measured, and no honest forecast is known.
         private: Whether the release is differentially private.
     """
 
@@ -56,13 +60,16 @@ class MethodForecast:
     error: float
     rare: float
     private: bool
+    two_way: float | None = None
 
     def __str__(self) -> str:
         groups = "" if self.groups is None else f", {self.groups:,} groups"
+        pairs = "" if self.two_way is None else f", noise of a pair {self.two_way:.2f}"
         return (
             f"{self.method}: {self.informative} of {self.columns} columns, "
             f"{format_percent(self.rows, 0)} of rows{groups}; shares of single values within "
-            f"±{format_points(self.error)}; values below {format_percent(self.rare)} may vanish"
+            f"±{format_points(self.error)}{pairs}; values below {format_percent(self.rare)} may "
+            "vanish"
         )
 
 
@@ -84,7 +91,8 @@ class Recommendation:
 
     def tabulate(self) -> list[tuple[str, ...]]:
         """Return the forecasts as lines of a table, the first with the names of its columns."""
-        heads = ("method", "columns", "rows", "groups", "single values", "rare values", "promise")
+        heads = ("method", "columns", "rows", "groups", "single values", "pairs", "rare values",
+                 "promise")  # fmt: skip
         return [heads, *(self._format_line(forecast) for forecast in self.forecasts)]
 
     def _format_line(self, forecast: MethodForecast) -> tuple[str, ...]:
@@ -94,6 +102,7 @@ class Recommendation:
             format_percent(forecast.rows, 0),
             "-" if forecast.groups is None else f"{forecast.groups:,}",
             f"±{format_points(forecast.error)}",
+            "-" if forecast.two_way is None else f"noise {forecast.two_way:.2f}",
             f"may vanish below {format_percent(forecast.rare)}",
             "differential privacy" if forecast.private else "k-anonymity",
         )  # fmt: skip
@@ -153,10 +162,14 @@ def _choose_method(by_name: dict[str, MethodForecast]) -> tuple[str, str]:
     if counts is not None and _serves(counts):
         return "counts", "groups of all columns are large enough to be published"
     if synthetic is not None and synthetic.error <= _LARGE_ERROR:
-        return (
-            "synthetic",
-            "groups of all columns are too small, and single values are measured well",
-        )
+        reason = "groups of all columns are too small, and single values are measured well"
+        if synthetic.two_way is not None and synthetic.two_way > LOST_RELATIONS:
+            reason += (
+                "; but relations between columns, and models for a target, may be lost: name them "
+                "(`target`, `tables`), publish fewer columns, or use k-anonymity, which keeps "
+                "relations and promises less"
+            )
+        return "synthetic", reason
     if "k-anonymity" in by_name:
         return "k-anonymity", (
             "the table is too small for differential privacy at this budget (k-anonymity promises "
@@ -242,7 +255,14 @@ def _forecast_tables(file: SpecFile, size: int) -> MethodForecast:
     expectation = expect(None, stated.with_all_confirmed())
     assert isinstance(expectation, TablesExpectation)
     error = min(max(table.error for table in expectation.errors) / size, 1.0)
-    return MethodForecast("tables", columns, columns, 1.0, None, error, error, private=True)
+    distances = [
+        min(table.cells * table.error / (WITHIN * math.sqrt(2 * math.pi) * size), 1.0)
+        for table in expectation.errors
+    ]
+    return MethodForecast(
+        "tables", columns, columns, 1.0, None, error, error, private=True,
+        two_way=float(np.mean(distances)),
+    )  # fmt: skip
 
 
 def _forecast_synthetic(file: SpecFile, size: int) -> MethodForecast:
@@ -251,4 +271,7 @@ def _forecast_synthetic(file: SpecFile, size: int) -> MethodForecast:
     assert isinstance(expectation, SyntheticExpectation)
     columns = len(published_columns(file.spec, "quasi", "sensitive"))
     error = min(expectation.error / size, 1.0)
-    return MethodForecast("synthetic", columns, columns, 1.0, None, error, error, private=True)
+    return MethodForecast(
+        "synthetic", columns, columns, 1.0, None, error, error, private=True,
+        two_way=expectation.pair_error,
+    )  # fmt: skip

@@ -8,15 +8,16 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from incrowd.curate.draft.draft import Draft
+from incrowd.spec.class_rules import CLASS_RULES
 from incrowd.spec.file import SpecFile
-from incrowd.spec.model import CLASS_RULES
 from incrowd.spec.problem import Place
 
 Changes = dict[Place, Any]
 _OF_ROLE = {  # what a column with another role cannot have
     "hierarchy": ("quasi", "sensitive"), "other": ("quasi", "sensitive", "noisy"),
     "precision": ("noisy",), "values": ("noisy",), "bounds": ("noisy",),
-    "weight": ("noisy", "quasi", "sensitive"),
+    "weight": ("noisy", "quasi", "sensitive"), "rare": ("quasi", "sensitive"),
+    "references": ("key",),
     **dict.fromkeys((*CLASS_RULES, "linked", "aggregate"), ("sensitive",)),
 }  # fmt: skip
 

@@ -41,11 +41,17 @@ def count_tuples(
 
 
 def count_people(
-    table: Table, declared: ColumnHierarchies, person: str, *, levels: Sequence[int] | None = None
+    table: Table,
+    declared: ColumnHierarchies,
+    person: str,
+    *,
+    levels: Sequence[int] | None = None,
+    per_group: int = 1,
 ) -> PeopleTable:
     """Count people by distinct tuples of the columns at the given levels; each once per tuple.
 
-    ``person`` is the column that tells people apart; rows without one do not count.
+    ``person`` is the column that tells people apart; rows without one do not count. With
+    ``per_group`` above 1 rows are counted, at most so many of each person per tuple.
     """
     names = declared.names
     levels = tuple(levels) if levels is not None else (0,) * len(names)
@@ -54,9 +60,9 @@ def count_people(
         name: _make_level_coder(hierarchy, level)
         for name, hierarchy, level in zip(names, hierarchies, levels, strict=True)
     }
-    members, row_codes = table.code_people(person, names, coders)
+    members, row_codes = table.code_people(person, names, coders, alike=per_group)
     codes, places = merge_codes(row_codes)
-    sets = group_by_person(members, places, len(codes))
+    sets = group_by_person(members, places, len(codes), per_group=per_group)
     return PeopleTable(names, hierarchies, levels, Frequencies(codes, sets.counts), sets)
 
 

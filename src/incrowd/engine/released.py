@@ -26,7 +26,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
@@ -182,7 +181,7 @@ def _find_chunk_start(chunk: Any) -> int:
 
 
 __all__ = [
-    "ReleasedTable", "find_hidden_content", "open_released", "read_lines", "read_whole_numbers",
+    "ReleasedTable", "find_hidden_content", "open_released",
 ]  # fmt: skip
 
 
@@ -195,6 +194,10 @@ class ReleasedTable(Table, Protocol):
 
     def respell_texts(self, spell: Callable[[str], str]) -> ReleasedTable:
         """Return the table with every text and every column name written in another way."""
+        ...
+
+    def iter_frames(self, rows: int) -> Iterator[Any]:
+        """Yield the rows in their order, as data frames of so many each."""
         ...
 
 
@@ -225,26 +228,3 @@ def find_hidden_content(path: Path) -> list[Finding]:
         column, value = min(entries - used_values, key=str)
         return [make_finding("FILE_VALUE_UNUSED", file=path.name, value=str(value), name=column)]
     return []
-
-
-def read_lines(path: Path, *, unescape: Callable[[str], str] | None = None) -> dict[str, list[Any]]:
-    """Return the columns of a released file, by name, with their values in the order of lines."""
-    table = open_released(path)
-    frame = (table if unescape is None else table.respell_texts(unescape)).to_frame()
-    return {name: frame[name].to_list() for name in frame.columns}
-
-
-def read_whole_numbers(path: Path, columns: Sequence[str]) -> list[np.ndarray[Any, Any]]:
-    """Return columns of whole numbers of a Parquet file, in the order of lines.
-
-    Raises:
-        ValueError: if the file has other columns, or something else in these.
-
-    """
-    table = parquet.read_table(path)
-    if table.column_names != [*columns]:
-        raise ValueError(f"the columns are {', '.join(table.column_names)}")
-    for name in columns:
-        if table[name].type != pa.int64() or table[name].null_count:
-            raise ValueError(f"the column '{name}' does not hold whole numbers alone")
-    return [table[name].to_numpy() for name in columns]

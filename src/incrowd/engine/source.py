@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 from incrowd.engine.table import Engine, Table, TableCatalog, TableError
 from incrowd.errors import IncrowdError, ParameterError, check_whole
 from incrowd.spec.file import SpecFile
+from incrowd.spec.hierarchies import Geo
+from incrowd.spec.model import Column, PersonId
 
 _LOCAL = "incrowd.engine.local.engine"
 # The module of each engine, by the library whose objects it takes; it is loaded when it is first
@@ -54,17 +57,86 @@ def open_spec_table(file: SpecFile, table: Any = None, *, engine: Engine | None 
     """Open the table that a spec describes: the one given, or else the one that it names.
 
     The sheet and the header of the spec are those of either, unless what is given is no path. Its
-    columns are read as the spec says that they are written.
+    columns are read as the spec says that they are written. Where households have a table of their
+    own, each row of the answer has the columns of its household, too; both tables may be given, as
+    a mapping of "people" and "households".
     """
-    source = _open_source(file, table, engine)
+    source = open_joined_table(file, table, engine=engine)
     if source.origin.reread:  # read twice, 1.234 could become 1234
         return source
+    return read_as_declared(source, file.spec.columns)
+
+
+def read_as_declared(source: Table, columns: Mapping[str, Column]) -> Table:
+    """Return a table with its values read as columns say, and with places of coordinates."""
     readers = {
         name: column.written.make_reader()
-        for name, column in file.spec.columns.items()
+        for name, column in columns.items()
         if column.written is not None and name in source.columns
     }
-    return source.interpret_values(readers) if readers else source
+    table = source.interpret_values(readers) if readers else source
+    for name, column in columns.items():
+        if column.hierarchy is not None and column.hierarchy.geo is not None:
+            table = _make_places(table, name, column.hierarchy.geo)
+    return table
+
+
+def _make_places(table: Table, name: str, geo: Geo) -> Table:
+    """Return the table with the finest squares that its coordinates lie in, as one more column."""
+    missing = [source for source in (geo.lat, geo.lon) if source not in table.columns]
+    if name in table.columns:
+        if len(missing) == 2:  # the places are there already
+            return table
+        raise TableError(
+            f"Column '{name}': it is made of coordinates, and the table has a column of this name. "
+            "Rename it in the spec."
+        )
+    if missing:
+        raise TableError(
+            f"Column '{name}': it is made of '{geo.lat}' and '{geo.lon}', and the table has no "
+            f"'{missing[0]}'. Correct `geo`."
+        )
+    from incrowd.spec.geo import locate_cell
+
+    joined = table.join_columns(name, [geo.lat, geo.lon])
+    return joined.interpret_values({name: partial(locate_cell, geo)})
+
+
+def open_joined_table(file: SpecFile, table: Any = None, *, engine: Engine | None = None) -> Table:
+    """Open the same, with the values as they are written; a table that is joined stays as it is."""
+    households, household, unit = None, file.spec.household, file.spec.unit
+    if isinstance(table, Mapping) and household is not None:
+        table, households = _take_both(table)
+    source = _open_source(file, table, engine)
+    if household is None or not isinstance(unit, PersonId) or source.origin.match is not None:
+        return source
+    households = household.table if households is None else households
+    if households is None:
+        raise IncrowdError(
+            "Spec: no table of households is named. Add `table: FILE` under `household`."
+        )
+    beside, id_column = (
+        open_table(households, engine=source.engine, folder=file.folder),
+        household.id or unit.id,
+    )
+    if id_column not in beside.columns:
+        raise TableError(
+            f"Column '{id_column}': not in the table of households. Correct `id` under "
+            "`household`, or the table."
+        )
+    return source.join_table(unit.id, beside, id_column)
+
+
+def get_people(table: Any) -> Any:
+    """Return the table of people where that of their households is given with it, or the table."""
+    return table.get("people", table) if isinstance(table, Mapping) else table
+
+
+def _take_both(tables: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return the table of people and that of households, given together."""
+    if set(tables) != {"people", "households"}:
+        raise ParameterError("table", 'name "people" and "households"', sorted(tables))
+    return tables["people"], tables["households"]
 
 
 def _open_source(file: SpecFile, table: Any, engine: Engine | None) -> Table:
@@ -129,7 +201,11 @@ def require_catalog(engine: object) -> TableCatalog:
 
 
 def choose_engine(source: object) -> Engine:
-    """Return the engine that opens such objects; for what is of no library, the local one."""
+    """Return the engine that opens such objects; for what is of no library, the local one.
+
+    Of two tables that are given together, that of the people decides.
+    """
+    source = get_people(source)
     libraries = [kind.__module__.split(".")[0] for kind in type(source).__mro__]
     return _load_engine(next((_ENGINES[name] for name in libraries if name in _ENGINES), _LOCAL))
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from incrowd.arrays import Bools, Codes, Counts, Members, Steps
+from incrowd.arrays import Bools, Codes, Counts, Members, Places, Steps
 from incrowd.codes.counted_table import SuppressedCells
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.errors import IncrowdError
@@ -32,13 +32,29 @@ class TooManyTuplesError(TableError):
 
 
 @dataclass(frozen=True)
+class JoinMatch:
+    """How two tables met that were joined by ids: that of rows, and one with a row for each id.
+
+    ``columns`` came from the second table, in which ``repeated`` rows have an id that is there
+    already, ``missing`` rows have none, and ``unused`` rows have an id of no row of the first.
+    ``unmatched`` rows of the first have an id that the second does not have.
+    """
+
+    columns: tuple[str, ...]
+    repeated: int
+    missing: int
+    unused: int
+    unmatched: int
+
+
+@dataclass(frozen=True)
 class TableOrigin:
     """What is known of where a table came from; nothing, of one made in memory.
 
     ``sheet`` and ``header`` (a row, from 1) are those that were used, where they are not the first
     ones. ``notes`` are sentences for whoever opened the table. ``labels`` describe columns, as the
     file itself does; ``orders`` are the values of columns that have an order. ``reread`` says that
-    its columns were read as a spec says.
+    its columns were read as a spec says, ``match`` how it was joined with a second table.
     """
 
     sheet: str | None = None
@@ -47,6 +63,7 @@ class TableOrigin:
     labels: Mapping[str, str] = field(default_factory=dict)
     orders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     reread: bool = False
+    match: JoinMatch | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +101,7 @@ class RowsPerId:
 Coder = Callable[[Sequence[object]], Codes]
 Columns = Mapping[str, Sequence[object] | np.ndarray[Any, Any]]
 Coded = tuple[Sequence[object], Codes]  # the labels of a column, and which of them each row has
+Plain = tuple[np.ndarray[Any, Any], Bools | None]  # values, and where they are null, if any are
 
 
 class Table(Protocol):
@@ -175,9 +193,20 @@ class Table(Protocol):
         ...
 
     def code_people(
-        self, person: str, columns: Sequence[str], coders: Mapping[str, Coder]
+        self, person: str, columns: Sequence[str], coders: Mapping[str, Coder], *, alike: int = 1
     ) -> tuple[Members, Codes]:
-        """Return for each row that has a person, a number of the person and codes of columns."""
+        """Return for each row that has a person, a number of the person and codes of columns.
+
+        Of rows of one person that are alike, so many are asked for; the others may be left out.
+        """
+        ...
+
+    def join_table(self, column: str, other: Any, other_column: str) -> Table:
+        """Return the rows with the columns of another table of the same engine, joined by ids.
+
+        Ids are one where their canonical texts are. Of rows of the other with one id, one is used.
+        The origin of the result says how the tables met.
+        """
         ...
 
     def to_frame(self) -> Any:
@@ -203,6 +232,13 @@ class Table(Protocol):
         """
         ...
 
+    def join_columns(self, name: str, sources: Sequence[str]) -> Table:
+        """Return the table with one more column: some columns as text, with a blank between.
+
+        It is null where one of them is.
+        """
+        ...
+
     def convert_labels(self, labels: Mapping[str, Mapping[str, int | float]]) -> Table:
         """Return the table with numbers for texts: for some columns, the number of every text."""
         ...
@@ -210,6 +246,15 @@ class Table(Protocol):
     def write(self, path: Path) -> None:
         """Write Parquet, CSV or Arrow by the ending of the name; whole or not at all."""
         ...
+
+
+def refuse_common_columns(columns: Sequence[str], others: Sequence[str]) -> None:
+    """Refuse to join tables that both have a column of a name."""
+    for name in others:
+        if name in columns:
+            raise TableError(
+                f"Column '{name}': both tables have it. Remove it from one of them, or rename it."
+            )
 
 
 class Fingerprints:
@@ -371,6 +416,26 @@ class TableCatalog(Protocol):
         ...
 
 
+@dataclass(frozen=True, eq=False)
+class RowBlocks:
+    """Rows that are made block by block, each time that they are asked for: too many to hold.
+
+    Attributes:
+        rows: Their number.
+        order: The names of all columns, in their order.
+        labels: The labels of each coded column; some row has each of them.
+        kinds: The type of each plain column.
+        make: Returns the rows from a first one up to a last one: the codes of coded columns, and
+            plain columns, with a mask where some are null.
+    """
+
+    rows: int
+    order: Sequence[str]
+    labels: Mapping[str, Sequence[str | None]]
+    kinds: Mapping[str, type[np.int64 | np.float64]]
+    make: Callable[[int, int], tuple[Mapping[str, Places], Mapping[str, Plain]]]
+
+
 @runtime_checkable
 class Engine(Protocol):
     """A backend of tables: it opens them, and makes the tables to publish.
@@ -422,5 +487,12 @@ class Engine(Protocol):
         """Make a table of rows: labels by code, and plain columns with a mask of nulls.
 
         ``order`` names all columns in the order that they are to have.
+        """
+        ...
+
+    def from_blocks(self, blocks: RowBlocks) -> Table:
+        """Make a table of rows that are made block by block, and written so.
+
+        Only what needs all of them at once, such as a data frame, holds them.
         """
         ...

@@ -6,7 +6,7 @@ The same numbers make the same bytes: the file holds no time and no name of who 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,11 @@ _NEEDED = "`exports: [xlsx]` needs the extra `excel`: pip install 'incrowd[excel
 
 @dataclass(frozen=True)
 class Sheet:
-    """A sheet: its title, its headers, and its lines; None is an empty cell."""
+    """A sheet: its title, its headers, and what goes through its lines; None is an empty cell."""
 
     title: str
     headers: Sequence[str]
-    lines: Sequence[Sequence[object]]
+    iter_lines: Callable[[], Iterator[Sequence[object]]]
 
 
 def require_workbooks() -> Any:
@@ -57,7 +57,7 @@ def write_workbook(path: Path, notes: Sequence[str], sheets: Sequence[Sheet]) ->
             page.set_column(0, len(sheet.headers) - 1, 12)
             for column, header in enumerate(sheet.headers):
                 page.write_string(0, column, header, bold)
-            for row, line in enumerate(sheet.lines, 1):
+            for row, line in enumerate(sheet.iter_lines(), 1):
                 for column, value in enumerate(line):
                     if isinstance(value, str):
                         page.write_string(row, column, value)
@@ -67,13 +67,11 @@ def write_workbook(path: Path, notes: Sequence[str], sheets: Sequence[Sheet]) ->
                         page.write_number(row, column, value)
 
 
-def read_workbook(path: Path) -> dict[str, list[list[object]]]:
-    """Return the cells of each sheet of a workbook but the first, line by line, as they are."""
+def iter_sheets(path: Path) -> Iterator[tuple[str, Iterator[Sequence[object]]]]:
+    """Yield the name of each sheet of a workbook but the first, and its cells line by line."""
     import fastexcel
 
     book = fastexcel.read_excel(path)
-    sheets: dict[str, list[list[object]]] = {}
     for name in book.sheet_names[1:]:
         frame = book.load_sheet(name, header_row=None, dtypes="string").to_polars()
-        sheets[name] = [list(row) for row in frame.rows()]
-    return sheets
+        yield name, frame.iter_rows()

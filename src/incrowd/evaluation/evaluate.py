@@ -225,7 +225,7 @@ def evaluate_tables(
     columns = list_quasi_columns(spec)
     quasi = len(columns)
     if target is not None and target not in columns:
-        columns[check_choice("target", target, spec.columns_with_role("quasi", "sensitive"))] = KEPT
+        columns[check_choice("target", target, _list_targets(spec))] = KEPT
     for table, name in ((original, "original"), (held_out, "held-out")):
         missing = [column for column in columns if table and column not in table.columns]
         if missing:
@@ -345,12 +345,17 @@ def _add_levels(
     return replace(labels, utility_of_levels=measure_utility_of_levels(original, published, silent))
 
 
+def _list_targets(spec: Spec) -> tuple[str, ...]:
+    return spec.columns_with_role("quasi", "sensitive", "keep")
+
+
 def _list_kept_columns(spec: Spec, original: Table, released: Table) -> tuple[str, ...]:
     """Return the columns that both tables have and that are published as they are."""
     if _is_safe(spec):
         return ()
     both = {*original.columns} & {*released.columns}
-    return tuple(name for name in spec.columns_with_role("sensitive", "weight") if name in both)
+    names = spec.columns_with_role("sensitive", "keep", "weight")
+    return tuple(name for name in names if name in both)
 
 
 def _count_with_kept(

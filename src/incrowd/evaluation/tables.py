@@ -19,7 +19,7 @@ from incrowd.release.certificate import Certificate
 from incrowd.release.product import MethodResult, TrueCounts
 from incrowd.release.tables_column import add_totals
 from incrowd.release.tables_part import WITHIN, CellSums, CellTable, TabulationPart
-from incrowd.release.tables_verify import PublishedCells, read_cells, read_columns
+from incrowd.release.tables_read import PublishedCells, read_cells, read_columns
 from incrowd.spec.file import SpecFile
 
 _NOT_ATTACKED = (

@@ -15,6 +15,7 @@ import numpy as np
 from incrowd.arrays import Bools, Counts, Floats
 from incrowd.measure.evaluation import Evaluation
 
+_AT_ONCE = 1 << 22  # lines that are measured at a time
 _APPLICABLE = ("rows_original", "rows_released", "tables", "excluded", "findings")
 
 
@@ -106,24 +107,45 @@ def measure_table(
     within: float,
 ) -> TableErrors:
     """Measure one table, all of whose lines are given; ``is_finest`` marks its cells."""
-    low, high = estimate - within * sd, estimate + within * sd
-    covers = (low <= truth) & (truth <= high)
-    cell_truth, cell_count = truth[is_finest], count[is_finest]
-    errors = cell_count - cell_truth
-    empty = cell_truth == 0
-    total = max(int(cell_truth.sum()), 1), max(int(cell_count.sum()), 1)
+    numbers = [np.ascontiguousarray(x).reshape(-1) for x in (truth, count)]
+    figures = [np.ascontiguousarray(x).reshape(-1) for x in (estimate, sd)]
+    is_cell_of_all = np.ascontiguousarray(is_finest).reshape(-1)
+    parts = [slice(start, start + _AT_ONCE) for start in range(0, truth.size, _AT_ONCE)]
+    totals = [sum(int(x[part][is_cell_of_all[part]].sum()) for part in parts) for x in numbers]
+    cells = largest = empty = covered = extra = 0
+    expected = squares = count_squares = distance = 0.0
+    for part in parts:
+        true_counts, counts = (x[part] for x in numbers)
+        estimates, deviations = (x[part] for x in figures)
+        is_cell = is_cell_of_all[part]
+        low, high = estimates - within * deviations, estimates + within * deviations
+        covered += int(((low <= true_counts) & (true_counts <= high)).sum())
+        if not is_cell.any():
+            continue
+        true_counts, counts = true_counts[is_cell], counts[is_cell]
+        estimates, deviations = estimates[is_cell], deviations[is_cell]
+        errors = counts - true_counts
+        cells += len(errors)
+        largest = max(largest, int(np.abs(errors).max()))
+        empty += int((true_counts == 0).sum())
+        extra += int(counts[true_counts == 0].sum())
+        expected += float((deviations**2).sum())
+        squares += float(((estimates - true_counts) ** 2).sum())
+        count_squares += float((errors.astype(np.float64) ** 2).sum())
+        shares = (x / max(total, 1) for x, total in zip((true_counts, counts), totals, strict=True))
+        distance += float(np.abs(np.subtract(*shares)).sum() / 2)
     return TableErrors(
         columns=tuple(columns),
         lines=truth.size,
-        cells=len(cell_truth),
-        empty=float(empty.mean()),
-        expected=math.sqrt(float((sd[is_finest] ** 2).mean())),
-        estimate=math.sqrt(float(((estimate[is_finest] - cell_truth) ** 2).mean())),
-        count=math.sqrt(float((errors.astype(np.float64) ** 2).mean())),
-        largest=int(np.abs(errors).max()),
-        distance=float(np.abs(cell_truth / total[0] - cell_count / total[1]).sum() / 2),
-        coverage=float(covers.mean()),
-        bias=float(cell_count[empty].mean()) if empty.any() else None,
+        cells=cells,
+        empty=empty / cells,
+        expected=math.sqrt(expected / cells),
+        estimate=math.sqrt(squares / cells),
+        count=math.sqrt(count_squares / cells),
+        largest=largest,
+        distance=distance,
+        coverage=covered / truth.size,
+        bias=extra / empty if empty else None,
     )
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
 from urllib.parse import quote
 
 import numpy as np
 
-from incrowd.arrays import Codes, Floats, Progress, Step
+from incrowd.arrays import Codes, Counts, Floats, Progress, Step
 from incrowd.codes.counted_table import COUNT, CountedTable, DistinctRows
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.codes.values import make_sort_key
@@ -31,7 +31,8 @@ class MakeContext:
     """What goes along with the making of a release.
 
     Random bits, the engine that makes the tables to be published, and who hears of each step. A
-    release of a series has its ``turn``.
+    release of a series has its ``turn``. ``measured`` are noisy counts of the values of some
+    columns, by code, at the level at which they were measured and paid for.
     """
 
     bits: Randomness
@@ -39,6 +40,7 @@ class MakeContext:
     step: Step = lambda _: None
     progress: Progress = lambda _done, _all: None
     turn: SeriesTurn | None = None
+    measured: Mapping[str, Counts] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -47,12 +49,14 @@ class PlannedRelease:
 
     For each table the levels that its columns may take, lowest and highest; a cell of n rows is
     shown with probability ``likely(n)``, at least as often as not from ``crowd`` rows on.
+    ``counted_unit`` says what they are: people, or rows of which a person may have several.
     """
 
     declared: ColumnHierarchies
     tables: tuple[Mapping[str, tuple[int, int]], ...]
     likely: Callable[[Floats], Floats]
     crowd: float
+    counted_unit: Literal["people", "rows"] = "people"
 
 
 class Method(Protocol):

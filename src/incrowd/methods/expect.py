@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from incrowd.arrays import Floats
 from incrowd.engine.source import open_spec_table
@@ -82,6 +82,7 @@ class Expectation:
         tables: Number of tables.
         fixed: Whether the spec fixes every level.
         unsliced: Whether the release could be made by slices, and is not.
+        counted_unit: What the crowd is a number of: people, or rows.
     """
 
     crowd: float
@@ -89,10 +90,11 @@ class Expectation:
     tables: int
     fixed: bool
     unsliced: bool = False
+    counted_unit: Literal["people", "rows"] = "people"
 
     @property
     def crowd_size(self) -> int:
-        """The crowd as a number of people, the same that a plan of the same setting says."""
+        """The crowd as a whole number, the same that a plan of the same setting says."""
         return round_crowd_size(self.crowd)
 
     @property
@@ -108,11 +110,14 @@ class Expectation:
         """Return the shortest that can be said, in one sentence."""
         size, columns = self.each[0].size, self.each[0].columns
         if size is None:
-            return f"Forecast: groups need about {self.crowd_size:,} people to be published."
+            return (
+                f"Forecast: groups need about {self.crowd_size:,} {self.counted_unit} "
+                "to be published."
+            )
         if max(forecast.empty or 0.0 for forecast in self.each) > 0.5:
             return (
                 f"Forecast for {size:,} people: an empty release, because groups need about "
-                f"{self.crowd_size:,} people."
+                f"{self.crowd_size:,} {self.counted_unit}."
             )
         informative = _format_range([len(forecast.told) for forecast in self.each], "d")
         rows = _format_range([100 * (forecast.rows or 0.0) for forecast in self.each], ".0f") + " %"
@@ -128,7 +133,9 @@ class Expectation:
         """Return the table size that is needed or, where a size is known, a forecast of each."""
         if any(forecast.size is not None for forecast in self.each):
             return [self._find_forecast(forecast) for forecast in self.each]
-        return [self._find_needed_size(), make_finding("CROWD_SIZE", crowd=self.crowd_size)]
+        needed_size = self._find_needed_size()
+        crowd = make_finding("CROWD_SIZE", crowd=self.crowd_size, unit=self.counted_unit)
+        return [needed_size, crowd]
 
     @property
     def _slice_count(self) -> int | None:
@@ -166,7 +173,7 @@ class Expectation:
         if forecast.empty > 0.5:
             return make_finding(
                 "RELEASE_LIKELY_EMPTY", size=size, spread=spread, slices=slices,
-                empty=forecast.empty, crowd=self.crowd_size,
+                empty=forecast.empty, crowd=self.crowd_size, unit=self.counted_unit,
             )  # fmt: skip
         if forecast.empty > _LIKELY_EMPTY:
             return make_finding(
@@ -238,9 +245,13 @@ def expect(table: Any, spec: SpecSource) -> Expectation:
             _make_forecast(planned, widest, size, assumption, find_power(file.spec.release))
             for assumption in ASSUMPTIONS
         ),
-        tables=len(planned.tables),
+        # Of households and people, the table of people has the columns of both.
+        tables=len(planned.tables) if file.spec.household is None else 1,
         fixed=all(low == high for low, high in widest.values()),
-        unsliced=isinstance(file.spec.release, SafeSpec) and not file.spec.release.slices,
+        unsliced=isinstance(file.spec.release, SafeSpec)
+        and not file.spec.release.slices
+        and file.spec.household is None,
+        counted_unit=planned.counted_unit,
     )
 
 

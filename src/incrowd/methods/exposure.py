@@ -74,12 +74,14 @@ def find_exposures(spec: Spec, table: Table) -> Iterator[Finding]:
     columns = {name: column for name, column in spec.columns.items() if name in table.columns}
     if spec.release.keeps_sensitive:
         for name, column in columns.items():
-            if column.role == "sensitive" and "free_text" not in column.allow:
+            if column.role in ("sensitive", "keep") and "free_text" not in column.allow:
                 yield from _find_free_text(name, table)
     yield from _find_published_ids(columns, table)
     for name, column in columns.items():
         if column.role == "weight":
             yield from _find_weight_problems(name, spec.release, table)
+        elif column.role == "keep" and (rows := _count_rare_rows(name, spec.release, table)):
+            yield make_finding("KEPT_VALUES_ARE_RARE", name, rows=rows, k=spec.release.k or 1)
     if isinstance(spec.release, KEpsilonSpec):
         for name, column in columns.items():
             if column.role == "noisy" and column.bounds is not None:
@@ -114,7 +116,8 @@ def _find_published_ids(columns: dict[str, Column], table: Table) -> Iterator[Fi
     candidates = [
         name
         for name, column in columns.items()
-        if column.role in ("quasi", "sensitive", "noisy") and "id" not in column.allow
+        if column.role in ("quasi", "sensitive", "keep", "noisy")
+        if "id" not in column.allow
         if identify_kind_by_name(simplify_name(name)) or _is_value_by_value(column)
     ]
     for name, person_ids in find_ids(table, candidates, strict=True).items():
@@ -126,19 +129,23 @@ def _find_published_ids(columns: dict[str, Column], table: Table) -> Iterator[Fi
 
 def _find_weight_problems(name: str, release: ReleaseSpec, table: Table) -> Iterator[Finding]:
     """Find weights that are no positive numbers, are not published, or that few rows share."""
-    values = list(table.values(name))
     try:
-        read_positive_numbers(name, values)
+        read_positive_numbers(name, list(table.values(name)))
     except TableError as error:
         yield make_finding("WEIGHT_NOT_POSITIVE", name, problem=str(error).partition(": ")[2])
         return
     if not release.keeps_sensitive:
         yield make_finding("WEIGHT_NOT_PUBLISHED", name, method=release.method)
         return
-    frequencies = table.gather_columns([name]).count([name], {name: make_value_coder(values)})
-    rare = frequencies.counts[frequencies.counts < (release.k or 1)]
-    if len(rare):
-        yield make_finding("WEIGHTS_ARE_RARE", name, rows=int(rare.sum()), k=release.k or 1)
+    if rows := _count_rare_rows(name, release, table):
+        yield make_finding("WEIGHTS_ARE_RARE", name, rows=rows, k=release.k or 1)
+
+
+def _count_rare_rows(name: str, release: ReleaseSpec, table: Table) -> int:
+    """Return the number of rows with a value of the column that fewer than k rows share."""
+    coder = make_value_coder(list(table.values(name)))
+    frequencies = table.gather_columns([name]).count([name], {name: coder})
+    return int(frequencies.counts[frequencies.counts < (release.k or 1)].sum())
 
 
 def _is_value_by_value(column: Column) -> bool:

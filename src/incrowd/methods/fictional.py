@@ -35,7 +35,7 @@ def make_fictional_table(
 
     Where a person may have several rows, numbers of rows are geometric, with the median
     ``typical``, by default as many as the release uses of a person; half of the values of a further
-    row are those of the person's first row.
+    row are those of the person's first row. All people of a household have its own columns.
     """
     draws = draws or np.random.default_rng()  # of nobody: no secret hangs on it
     unit = spec.spec.unit
@@ -47,6 +47,7 @@ def make_fictional_table(
         name: _draw_column(name, column, spec.folder, len(people), draws)
         for name, column in spec.spec.columns.items()
         if column.role != "drop"
+        and (spec.spec.household is None or name not in spec.spec.household.columns)
     }
     if several:
         first = np.searchsorted(people, people)
@@ -62,7 +63,14 @@ def make_fictional_table(
         columns[part.column] = [day] * len(people)
     if isinstance(unit, PersonId):
         columns[unit.id] = [f"person {number}" for number in (people + 1).tolist()]
-    return local_engine().from_columns(columns)
+    table, household = local_engine().from_columns(columns), spec.spec.household
+    if household is None or not isinstance(unit, PersonId):
+        return table
+    shared: dict[str, list[str]] = {unit.id: [f"person {number}" for number in range(1, size + 1)]}
+    for name in household.columns:
+        if spec.spec.columns[name].role != "drop":
+            shared[name] = _draw_column(name, spec.spec.columns[name], spec.folder, size, draws)
+    return table.join_table(unit.id, local_engine().from_columns(shared), unit.id)
 
 
 def _draw_column(

@@ -56,7 +56,7 @@ def draw_rows(table: Table, spec: Spec, bits: Randomness, key: bytes | None = No
 def count_by_unit(table: Table, declared: ColumnHierarchies, spec: Spec) -> CountedTable:
     """Count the rows that are used by distinct tuples: as people, where they may have several."""
     if isinstance(spec.unit, PersonId) and spec.unit.rows > 1:
-        return count_people(table, declared, spec.unit.id)
+        return count_people(table, declared, spec.unit.id, per_group=spec.unit.per_group)
     return count_tuples(table, declared)
 
 

@@ -66,9 +66,37 @@ def find_other_parts(spec: Spec, table: Table) -> Iterator[Finding]:
         )  # fmt: skip
 
 
+def find_unmatched_households(spec: Spec, table: Table) -> Iterator[Finding]:
+    """Find people without their household, households that are there twice or have no people.
+
+    That a household is in one cell of the table of households rests on it: each household has one
+    row, and all of its people carry that row's values.
+    """
+    household, match = spec.household, table.origin.match
+    if household is None or match is None or not isinstance(spec.unit, PersonId):
+        return
+    for name in household.columns:
+        if name in table.columns and name not in match.columns:
+            yield make_finding("HOUSEHOLD_COLUMN_OF_PEOPLE", name)
+    for name in match.columns:
+        role = None if name not in spec.columns else spec.columns[name].role
+        if role in ("quasi", "sensitive") and name not in household.columns:
+            yield make_finding("HOUSEHOLD_COLUMN_NOT_LISTED", name)
+    id_column = household.id or spec.unit.id
+    if match.repeated:
+        yield make_finding("HOUSEHOLDS_REPEATED", id_column, rows=match.repeated)
+    if match.missing and not spec.unit.without_id:
+        yield make_finding("HOUSEHOLDS_WITHOUT_ID", id_column, rows=match.missing)
+    if match.unmatched:
+        yield make_finding("PEOPLE_WITHOUT_HOUSEHOLD", spec.unit.id, rows=match.unmatched)
+    if match.unused and not household.without_people:
+        yield make_finding("HOUSEHOLDS_WITHOUT_PEOPLE", id_column, households=match.unused)
+
+
 def refuse_unfit_table(spec: Spec, table: Table) -> None:
     """Raise an error for the first column that does not match, or for rows that may not be used."""
     refuse_errors(find_unmatched_columns(spec, table))
+    refuse_errors(find_unmatched_households(spec, table))
     refuse_errors(find_missing_ids(spec, table))
     refuse_errors(find_other_parts(spec, table))
 

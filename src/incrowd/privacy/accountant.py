@@ -39,6 +39,7 @@ from incrowd.privacy.events import (
     BoundedChoice,
     Coin,
     Composition,
+    DeclaredCounts,
     Event,
     GaussianCounts,
     GaussianMeasurements,
@@ -46,6 +47,7 @@ from incrowd.privacy.events import (
     Mechanism,
     OneOf,
     PersonCounts,
+    RowCounts,
     SafeRelease,
     SampledEvent,
     Selection,
@@ -67,7 +69,12 @@ from incrowd.privacy.profile import (
 from incrowd.privacy.sample import SMALLEST
 from incrowd.privacy.sample_inverse import narrow_bracket
 from incrowd.privacy.series import list_steps
-from incrowd.privacy.shifted import build_shifted_profile, compute_lost_mass
+from incrowd.privacy.shifted import (
+    bound_losses,
+    build_shifted_profile,
+    compute_lost_mass,
+    list_row_shifts,
+)
 
 _NEARLY = Fraction(1, 10**12)  # what sums of epsilons may miss by a rounding, and far more
 
@@ -282,10 +289,13 @@ def build_profile(event: Event, *, tail: float) -> Profile:
             return build_event_law(event).build_profile()
         case ShiftedCounts():
             return build_shifted_profile(event)
+        case RowCounts():
+            ways = [Composition(shifts) for shifts in list_row_shifts(event)]
+            return build_worst_profile([build_profile(way, tail=tail) for way in ways])
         case Coin(first, second, chance):
             profiles = (build_profile(first, tail=tail), build_profile(second, tail=tail))
             return mix_profiles(*profiles, chance)
-        case Selection(epsilon):
+        case Selection(epsilon) | DeclaredCounts(epsilon):
             return build_guarantee_profile(epsilon, 0.0)
         case BoundedChoice(epsilon):
             return of_bounded_range(epsilon)
@@ -413,6 +423,8 @@ def _find_own_delta(event: Event) -> float:
             return build_event_law(event).min_delta
         case ShiftedCounts():
             return compute_lost_mass(event)
+        case RowCounts():
+            return max(_sum_own_deltas(Counter(shifts)) for shifts in list_row_shifts(event))
         case Coin(first, second, chance):
             heads = Fraction(chance)
             average = heads * Fraction(_find_own_delta(first)) + (1 - heads) * Fraction(
@@ -454,6 +466,7 @@ def _find_event_epsilon(event: Event, share: float) -> Fraction | None:
     match event:
         case (
             Selection(epsilon)
+            | DeclaredCounts(epsilon)
             | BoundedChoice(epsilon)
             | Mechanism(epsilon, _)
             | GeometricCounts(_, epsilon)
@@ -462,6 +475,14 @@ def _find_event_epsilon(event: Event, share: float) -> Fraction | None:
         case GaussianCounts() | ShiftedCounts():
             # What it has of its own is part of its profile.
             profile = build_profile(event, tail=0.0)
+            return _read_as_larger(_find_smallest_epsilon(profile, _find_own_delta(event) + share))
+        case RowCounts(GeometricCounts(_, epsilon), rows, _):
+            own_epsilon = _read_as_written(epsilon)
+            return None if own_epsilon is None else own_epsilon * rows
+        case RowCounts() if not share:
+            return _read_as_larger(max(map(bound_losses, list_row_shifts(event))))
+        case RowCounts():
+            profile = build_profile(event, tail=share * 1e-5)
             return _read_as_larger(_find_smallest_epsilon(profile, _find_own_delta(event) + share))
         case Coin(first, second, _):
             return _take_largest(

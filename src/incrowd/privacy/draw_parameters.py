@@ -11,6 +11,8 @@ from incrowd.privacy.events import (
     Event,
     GaussianCounts,
     GeometricCounts,
+    PersonCounts,
+    RowCounts,
     SafeRelease,
     SeriesCounts,
 )
@@ -19,7 +21,9 @@ from incrowd.privacy.series import build_series_spread, compute_reach
 CountsEvent: TypeAlias = GeometricCounts | GaussianCounts
 Draw: TypeAlias = SafeRelease | CountsEvent
 
-ROWS_PER_PERSON = "rows_per_person"  # a parameter of certificates
+SHARES_EPSILON = "shares_epsilon"  # what counts of declared values spend
+ROWS_PER_PERSON = "rows_per_person"  # parameters of certificates
+ROWS_PER_GROUP = "rows_per_group"
 SERIES = "series"  # the noise of a table that grows
 
 
@@ -32,6 +36,34 @@ def list_draw_parameters(draw: Draw) -> dict[str, float | str]:
             return {"noise": "geometric", "r": float(r), "noise_epsilon": epsilon}
         case GaussianCounts(r, variance):
             return {"noise": "gaussian", "r": float(r), "noise_variance": variance}
+
+
+def compute_threshold(r: int, k: int, per_group: int = 1) -> int:
+    """Return the noisy count from which on a group has at least k people, for certain.
+
+    Fewer than k people have at most c (k - 1) rows in it, c those of one person that count, and the
+    noise adds at most r. Where people are counted, that is r + k.
+
+    >>> compute_threshold(14, 5), compute_threshold(30, 5, per_group=2)
+    (19, 39)
+    """
+    return r + per_group * (k - 1) + 1
+
+
+def get_threshold(parameters: Mapping[str, float | str]) -> int:
+    """Return the noisy count from which on groups of a table with such parameters are shown."""
+    r, k, per_group = (int(float(parameters.get(name, 1.0))) for name in ("r", "k", ROWS_PER_GROUP))
+    return compute_threshold(r, k, per_group)
+
+
+def list_row_parameters(event: Event) -> dict[str, float | str]:
+    """Return what certificates state of the rows of a person; nothing where one row is used."""
+    match event:
+        case PersonCounts(_, rows):
+            return {ROWS_PER_PERSON: float(rows)}
+        case RowCounts(_, rows, per_group):
+            return {ROWS_PER_PERSON: float(rows), ROWS_PER_GROUP: float(per_group)}
+    return {}
 
 
 def list_coin_parameters(event: Event) -> dict[str, float | str]:

@@ -23,11 +23,13 @@ from incrowd.errors import (
     check_whole,
     require_single,
 )
+from incrowd.privacy.partition import count_partitions
 from incrowd.privacy.presentation import read_as_decimal
 
 LARGEST_K = 10_000_000
 LARGEST_R = 1_000_000
 LARGEST_ROWS = 1000  # of one person
+MOST_PARTITIONS = 200  # of the rows of one person into groups, each of which is accounted
 LONGEST_SERIES = 16
 SERIES_GRID = 8  # steps of a series' noise to one person
 _MILLION = 1_000_000
@@ -174,6 +176,39 @@ class ShiftedCounts:
 
 
 @dataclass(frozen=True)
+class RowCounts:
+    """Counts of rows, of which one person has a few: at most ``per_group`` in each cell.
+
+    Whoever is added or removed moves cells by up to ``per_group`` each, by no more than ``rows``
+    in all, and all in one direction. It costs what the worst way to spread the rows over cells
+    costs; see :mod:`incrowd.privacy.shifted`.
+
+    Attributes:
+        event: The noise of each cell.
+        rows: The largest number of rows of one person.
+        per_group: The largest number of them that count in one cell.
+
+    Examples:
+        >>> RowCounts(GaussianCounts(r=90, variance=300.0), rows=4, per_group=2).per_group
+        2
+    """
+
+    event: GeometricCounts | GaussianCounts
+    rows: int
+    per_group: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.event, GeometricCounts | GaussianCounts):
+            raise ParameterError("event", "be GeometricCounts or GaussianCounts", self.event)
+        for name, most in (("rows", LARGEST_ROWS), ("per_group", self.rows)):
+            number = int(require_single(name, check_whole(name, getattr(self, name))))
+            if not 2 <= number <= most:
+                raise ParameterError(name, f"be from 2 to {most:,}", number)
+            object.__setattr__(self, name, number)
+        refuse_many_partitions(self.rows, self.per_group)
+
+
+@dataclass(frozen=True)
 class SeriesCounts:
     """Counts of a growing table, published period by period, with noise that is planned for all.
 
@@ -246,6 +281,25 @@ class Coin:
         )
 
 
+def refuse_many_partitions(rows: int, per_group: int) -> None:
+    """Refuse rows of one person that can lie in cells in too many ways to account for each."""
+    if per_group > (most := find_most_per_group(rows)):
+        requirement = f"be at most {most} of {rows} rows; the ways to lie in groups are too many"
+        raise ParameterError("per_group", requirement, per_group)
+
+
+def find_most_per_group(rows: int) -> int:
+    """Return how many of the rows of one person may count in one cell.
+
+    >>> find_most_per_group(4), find_most_per_group(16), find_most_per_group(100)
+    (4, 8, 2)
+    """
+    most = 1
+    while most < rows and count_partitions(rows, most + 1) <= MOST_PARTITIONS:
+        most += 1
+    return most
+
+
 def _check_reach(r: int) -> int:
     reach = int(require_single("r", check_whole("r", r)))
     if reach > LARGEST_R:
@@ -263,6 +317,29 @@ class Selection:
     Examples:
         >>> Selection(epsilon=0.05)
         Selection(epsilon=0.05)
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(
+            self, "epsilon", require_single("epsilon", check_at_least_zero("epsilon", self.epsilon))
+        )
+
+
+@dataclass(frozen=True)
+class DeclaredCounts:
+    """Counts of all declared values of a column, each with two-sided geometric noise of any size.
+
+    It costs epsilon and no delta, over all values that one person may have. See
+    :mod:`incrowd.anonymize.declared_counts`.
+
+    Attributes:
+        epsilon: Epsilon of all its counts together, as the decimal that is written.
+
+    Examples:
+        >>> DeclaredCounts(epsilon=0.05)
+        DeclaredCounts(epsilon=0.05)
     """
 
     epsilon: float
@@ -410,9 +487,10 @@ class Composition:
 
 
 Event: TypeAlias = (
-    SafeRelease | GeometricCounts | GaussianCounts | PersonCounts | ShiftedCounts | SeriesCounts
-    | Selection | BoundedChoice | GaussianMeasurements | Mechanism | SampledEvent | OneOf | Coin
-    | Composition
+    SafeRelease | GeometricCounts | GaussianCounts | PersonCounts | RowCounts | ShiftedCounts
+    | SeriesCounts | Selection | DeclaredCounts | BoundedChoice | GaussianMeasurements | Mechanism
+    | SampledEvent
+    | OneOf | Coin | Composition
 )  # fmt: skip
 
 
@@ -436,6 +514,11 @@ def describe_event(event: Event) -> str:
             return f"counts with Gaussian noise (variance {variance:g}, at most ±{r})"
         case PersonCounts(part, rows):
             return f"{describe_event(part)} of people in up to {rows} cells each"
+        case RowCounts(part, rows, per_group):
+            return (
+                f"{describe_event(part)} of up to {rows} rows of a person, up to {per_group} in a "
+                "cell"
+            )
         case ShiftedCounts(part, distance):
             return f"{describe_event(part)}, a person moves it by up to {distance}"
         case SeriesCounts(r, variance, of, rows):
@@ -447,6 +530,8 @@ def describe_event(event: Event) -> str:
             return f"{likely}, else {describe_event(second)}"
         case Selection(epsilon):
             return f"private choice (ε = {epsilon:g})"
+        case DeclaredCounts(epsilon):
+            return f"counts of declared values (ε = {epsilon:g})"
         case BoundedChoice(epsilon):
             return f"choice of range {epsilon:g}"
         case GaussianMeasurements(information):
@@ -473,6 +558,9 @@ def serialize_event(event: Event) -> dict[str, Any]:
             return {"kind": "gaussian counts", "r": r, "variance": variance}
         case PersonCounts(part, rows):
             return {"kind": "person counts", "rows": rows, "event": serialize_event(part)}
+        case RowCounts(part, rows, per_group):
+            limits = {"rows": rows, "per_group": per_group}
+            return {"kind": "row counts", **limits, "event": serialize_event(part)}
         case ShiftedCounts(part, distance):
             return {"kind": "shifted counts", "distance": distance, "event": serialize_event(part)}
         case SeriesCounts(r, variance, of, rows):
@@ -482,6 +570,8 @@ def serialize_event(event: Event) -> dict[str, Any]:
             return {"kind": "coin", "chance": chance, **sides}
         case Selection(epsilon):
             return {"kind": "selection", "epsilon": epsilon}
+        case DeclaredCounts(epsilon):
+            return {"kind": "declared counts", "epsilon": epsilon}
         case BoundedChoice(epsilon):
             return {"kind": "bounded choice", "epsilon": epsilon}
         case GaussianMeasurements(information):
@@ -508,6 +598,10 @@ def parse_event(value: object) -> Event:
             parsed = GaussianCounts(r, variance)
         case {"kind": "person counts", "rows": rows, "event": event, **rest}:
             parsed = PersonCounts(_require_counts(parse_event(event)), rows)
+        case {
+            "kind": "row counts", "rows": rows, "per_group": per_group, "event": event, **rest
+        }:  # fmt: skip
+            parsed = RowCounts(_require_counts(parse_event(event)), rows, per_group)
         case {"kind": "shifted counts", "distance": distance, "event": event, **rest}:
             parsed = ShiftedCounts(_require_counts(parse_event(event)), distance)
         case {"kind": "series counts", "r": r, "variance": x, "of": of, "rows": rows, **rest}:
@@ -516,6 +610,8 @@ def parse_event(value: object) -> Event:
             parsed = Coin(parse_event(first), parse_event(second), chance)
         case {"kind": "selection", "epsilon": epsilon, **rest}:
             parsed = Selection(epsilon)
+        case {"kind": "declared counts", "epsilon": epsilon, **rest}:
+            parsed = DeclaredCounts(epsilon)
         case {"kind": "bounded choice", "epsilon": epsilon, **rest}:
             parsed = BoundedChoice(epsilon)
         case {"kind": "gaussian measurements", "information": information, **rest}:

@@ -89,6 +89,7 @@ def plan(
     crowd: int | None = None,
     releases: int = 1,
     rows: int = 1,
+    per_group: int = 1,
     definition: Definition = "tight",
 ) -> CountsPlan: ...
 @overload
@@ -103,6 +104,7 @@ def plan(
     crowd: None = None,
     releases: int = 1,
     rows: Literal[1] = 1,
+    per_group: Literal[1] = 1,
     definition: Definition = "tight",
 ) -> Plan: ...
 def plan(
@@ -116,6 +118,7 @@ def plan(
     crowd: int | None = None,
     releases: int = 1,
     rows: int = 1,
+    per_group: int = 1,
     definition: Definition = "tight",
 ) -> Plan | CountsPlan:
     """Solve for the parameters of a release that are not given.
@@ -141,6 +144,8 @@ def plan(
         releases: Number of releases that share the budget, all with the same parameters.
         rows: Largest number of rows of one person that are used. Of counts alone, which are then
             numbers of people.
+        per_group: Largest number of these rows that count in one group. With more than one, counts
+            are numbers of rows.
         definition: "tight" composes releases by the accountant, "paper" adds them.
 
     Returns:
@@ -170,10 +175,12 @@ def plan(
         if definition == "paper":
             raise ParameterError("definition", "be 'tight' for counts", definition)
         return plan_counts(
-            epsilon=epsilon, delta=delta, k=k, crowd=crowd, releases=releases, rows=rows
-        )
-    if rows != 1:
-        raise ParameterError("rows", "be 1 for a sample; use draw='counts'", rows)
+            epsilon=epsilon, delta=delta, k=k, crowd=crowd, releases=releases, rows=rows,
+            per_group=per_group,
+        )  # fmt: skip
+    for name, number in (("rows", rows), ("per_group", per_group)):
+        if number != 1:
+            raise ParameterError(name, "be 1 for a sample; use draw='counts'", number)
     if crowd is not None:
         raise ParameterError("crowd", "be given with draw='counts' only", crowd)
     if keep is not None:

@@ -16,8 +16,8 @@ from incrowd.errors import (
     require_single,
 )
 from incrowd.privacy.counts import NoiseLaw, build_event_law
-from incrowd.privacy.draw_parameters import CountsEvent, list_draw_parameters
-from incrowd.privacy.events import LARGEST_ROWS, Coin
+from incrowd.privacy.draw_parameters import CountsEvent, compute_threshold, list_draw_parameters
+from incrowd.privacy.events import LARGEST_ROWS, Coin, refuse_many_partitions
 from incrowd.privacy.presentation import PlanResult, format_parameter
 from incrowd.privacy.split import BudgetSplit, split_for_counts
 
@@ -31,14 +31,16 @@ class CountsPlan(PlanResult):
 
     Attributes:
         k: Least number of input rows behind every published cell.
-        r: Largest noise of a count, either way. Cells with a noisy count below r + k are
-            suppressed.
+        r: Largest noise of a count, either way. Cells with a noisy count below r + k (of rows: r +
+            per_group (k - 1) + 1) are suppressed.
         epsilon: Epsilon of all releases together.
         delta: Delta of all releases together.
         noise: The event of one table: geometric or Gaussian noise.
         chance: Probability that r - 1 is used instead of r, decided by a coin that sees no data.
         releases: Number of releases.
         rows: Largest number of rows of one person. With more than one, counts are of people.
+        per_group: Largest number of rows of one person that count in one group. With more than one,
+            counts are of rows, and k is still one of people.
     """
 
     k: int
@@ -49,16 +51,22 @@ class CountsPlan(PlanResult):
     chance: float = 0.0
     releases: int = 1
     rows: int = 1
+    per_group: int = 1
 
     @property
     def crowd(self) -> int:
-        """Return the group size r + k, which is published with probability 1/2 or more."""
-        return self.r + self.k
+        """Return the group size that is published with probability 1/2 or more: r + k."""
+        return compute_threshold(self.r, self.k, self.per_group)
 
     @property
     def certain_crowd(self) -> int:
-        """Return the group size 2 r + k, which is always published."""
-        return 2 * self.r + self.k
+        """Return the group size that is always published: 2 r + k."""
+        return self.crowd + self.r
+
+    @property
+    def counted_unit(self) -> str:
+        """What a count is a number of: people, or rows of which a person may have several."""
+        return "rows" if self.per_group > 1 else "people"
 
     @property
     def error(self) -> int:
@@ -85,6 +93,7 @@ class CountsPlan(PlanResult):
             "chance": self.chance,
             "releases": self.releases,
             "rows": self.rows,
+            **({"per_group": self.per_group} if self.per_group > 1 else {}),
         }
 
     def describe(self) -> str:
@@ -93,9 +102,9 @@ class CountsPlan(PlanResult):
             "The release satisfies"
         )  # fmt: skip
         return (
-            f"Groups of {self.crowd:,} or more people are published with probability above 1/2, "
-            f"groups of {self.certain_crowd:,} or more always. 95 % of noise lies within "
-            f"±{self.error}; "
+            f"Groups of {self.crowd:,} or more {self.counted_unit} are published with probability "
+            f"above 1/2, groups of {self.certain_crowd:,} or more always. 95 % of noise lies "
+            f"within ±{self.error}; "
             f"every count lies within ±{self.r}. Each group has at least {self.k} "
             f"{'different people' if self.rows > 1 else 'original rows'}. "
             f"{subject} ({format_parameter('epsilon', self.epsilon, 4)}, "
@@ -112,6 +121,7 @@ def plan_counts(
     crowd: int | None = None,
     releases: int = 1,
     rows: int = 1,
+    per_group: int = 1,
 ) -> CountsPlan:
     """Solve for what is not given of epsilon, delta and the crowd r + k; k is 5 by default.
 
@@ -125,6 +135,10 @@ def plan_counts(
     rows = int(require_single("rows", check_whole("rows", rows)))
     if rows > LARGEST_ROWS:
         raise ParameterError("rows", f"be at most {LARGEST_ROWS:,}", rows)
+    per_group = int(require_single("per_group", check_whole("per_group", per_group)))
+    if per_group > rows:
+        raise ParameterError("per_group", f"be at most rows = {rows}", per_group)
+    refuse_many_partitions(rows, per_group)
     tables = int(require_single("releases", check_whole("releases", releases)))
     if epsilon is not None:
         epsilon = require_single("epsilon", check_at_least_zero("epsilon", epsilon))
@@ -133,23 +147,32 @@ def plan_counts(
     if crowd is None:
         if epsilon is None or delta is None:
             raise _make_unknowns_error(epsilon, delta, crowd)
-        return _make_counts_plan(
-            least, split_for_counts(epsilon=epsilon, delta=delta, tables=tables, rows=rows)
+        split = split_for_counts(
+            epsilon=epsilon, delta=delta, tables=tables, rows=rows, per_group=per_group
         )
+        return _make_counts_plan(least, split)
     size = int(require_single("crowd", check_whole("crowd", crowd)))
-    if size <= least:
-        raise ParameterError("crowd", f"be above k = {least}, since it is r + k", size)
-    return _make_counts_plan(least, _split_for_crowd(size - least, epsilon, delta, tables, rows))
+    people = compute_threshold(0, least, per_group)
+    if size <= people:
+        reason = (
+            f"k = {least}, since it is r + k" if per_group == 1 else f"{people} for k = {least}"
+        )
+        raise ParameterError("crowd", f"be above {reason}", size)
+    return _make_counts_plan(
+        least, _split_for_crowd(size - people, epsilon, delta, tables, rows, per_group)
+    )
 
 
 def _split_for_crowd(
-    r: int, epsilon: float | None, delta: float | None, tables: int, rows: int
+    r: int, epsilon: float | None, delta: float | None, tables: int, rows: int, per_group: int
 ) -> BudgetSplit:
     """Return the split at the smallest epsilon, or delta, at which the noise is at most r."""
 
     def split(epsilon: float, delta: float) -> BudgetSplit | None:
         try:
-            budget_split = split_for_counts(epsilon=epsilon, delta=delta, tables=tables, rows=rows)
+            budget_split = split_for_counts(
+                epsilon=epsilon, delta=delta, tables=tables, rows=rows, per_group=per_group
+            )
         except UnsolvableError:
             return None
         return budget_split if _get_noise_bound(budget_split) <= r else None
@@ -209,8 +232,9 @@ def _make_counts_plan(k: int, split: BudgetSplit) -> CountsPlan:
     assert isinstance(largest, CountsEvent)
     chance = split.event.chance if isinstance(split.event, Coin) else 0.0
     return CountsPlan(
-        k, largest.r, split.epsilon, split.delta, largest, chance, split.tables, split.rows
-    )
+        k, largest.r, split.epsilon, split.delta, largest, chance, split.tables, split.rows,
+        split.per_group,
+    )  # fmt: skip
 
 
 def _make_unknowns_error(*values: float | None) -> IncrowdError:

@@ -27,7 +27,13 @@ coin would gain less than one person of a crowd of dozens.)
 
 **Several rows per person.** Who has up to m rows is in up to m cells of a table, each of which has
 noise of its own: one table then costs what m tables of one row per person cost
-(:mod:`incrowd.anonymize.safe_counts`). The choices beside it cost what they name.
+(:mod:`incrowd.anonymize.safe_counts`). The choices beside it cost what they name. Where rows are
+counted, up to c of a person in a cell, the law is guessed for a person with c rows in each, and
+the accountant takes the worst way in which m rows can lie (:mod:`incrowd.privacy.shifted`).
+
+**A table beside.** A table of households beside that of their people has the same noise and the
+levels that were chosen for the people, so it adds one draw and no choice: a household is in one of
+its cells (:mod:`incrowd.anonymize.safe_households`).
 
 Where the table is itself a sample, all of it is amplified together: geometric noise is settled for
 what may be spent on the sample, and both laws are accounted as they are.
@@ -39,6 +45,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -49,30 +56,35 @@ from incrowd.privacy.accountant import Accountant, build_profile
 from incrowd.privacy.amplification import Guarantee, invert_amplification
 from incrowd.privacy.counts import build_geometric_law, find_smallest_reach, is_even
 from incrowd.privacy.draw_parameters import (
-    ROWS_PER_PERSON,
+    SHARES_EPSILON,
     CountsEvent,
     Draw,
     list_coin_parameters,
     list_draw_parameters,
+    list_row_parameters,
 )
 from incrowd.privacy.events import (
     LARGEST_K,
     LARGEST_R,
     Coin,
     Composition,
+    DeclaredCounts,
     Event,
     GaussianCounts,
     GeometricCounts,
     OneOf,
     PersonCounts,
+    RowCounts,
     SafeRelease,
     SampledEvent,
     Selection,
     SeriesCounts,
 )
+from incrowd.privacy.partition import list_partitions
 from incrowd.privacy.plan_sample import find_smallest_whole
 from incrowd.privacy.profile import Profile, amplify_profile
 from incrowd.privacy.randomness import round_down_rate
+from incrowd.privacy.shifted import list_row_shifts
 
 _LEAST_DELTA = 1e-300
 _WIDEST = 1_000_000  # the largest variance that is drawn
@@ -88,17 +100,24 @@ def split_for_counts(
     tables: int = 1,
     population: float | None = None,
     rows: int = 1,
+    per_group: int = 1,
+    beside: int = 0,
+    measured: Sequence[float] = (),
 ) -> BudgetSplit:
     """Split a budget with the counts of smallest r: within (epsilon, delta), all together.
 
     ``rows`` is the largest number of rows of one person: so many cells of a table have that person.
+    With ``per_group`` above 1 rows are counted, so many of one person in a cell. Of tables
+    ``beside`` one cell has the person.
+    ``measured`` are the epsilons of counts of declared values.
     """
     if delta < _LEAST_DELTA:
         raise ParameterError("delta", f"be at least {_LEAST_DELTA:g} for counts", delta)
-    choice_epsilons = (*choices, *tuple(selections) * tables)
+    choice_epsilons = (*measured, *choices, *tuple(selections) * tables)
     refuse_if_spent(choice_epsilons, epsilon=epsilon, delta=delta, population=population)
     empty = BudgetSplit(
-        epsilon, delta, Composition(()), tuple(selections), tuple(choices), tables, population, rows
+        epsilon, delta, Composition(()), tuple(selections), tuple(choices), tables, population,
+        rows, per_group, beside, tuple(measured),
     )  # fmt: skip
     inside = Guarantee(epsilon, delta)
     if population is not None:
@@ -111,7 +130,7 @@ def split_for_counts(
         fewer = "tables or rows per person" if rows > 1 else "tables"
         raise UnsolvableError(
             f"No noisy counts with noise of at most {LARGEST_R:,} reach ε = {epsilon:g}, δ = "
-            f"{delta:g} (tables: {tables}{many}). Use a larger ε or δ, or fewer {fewer}."
+            f"{delta:g} (tables: {tables + beside}{many}). Use a larger ε or δ, or fewer {fewer}."
         )
     return min(budget_split, key=lambda split: split.draws[-1].r)  # type: ignore[union-attr]
 
@@ -138,6 +157,8 @@ def _split_geometric(
         r = max(find_smallest_reach(epsilon, part * (1 - 2 * LAST_DIGITS)), 1)
         if r > LARGEST_R:
             return None
+        if empty.per_group > 1:
+            return _find_least_bound(empty, r, partial(GeometricCounts, epsilon=epsilon))
         split = replace(empty, event=GeometricCounts(r, epsilon))
         if is_within_budget(split):
             return _add_coin(split, part) if empty.draw_count == 1 else split
@@ -170,17 +191,40 @@ def _split_gaussian(
     empty: BudgetSplit, inside: Guarantee, choice_epsilons: Sequence[float]
 ) -> BudgetSplit | None:
     """Split for Gaussian noise of the variance at which r is least."""
-    draws = float(empty.draw_count)
-    guess = guess_variance(draws, draws, inside, choice_epsilons)
+    sizes = next(list_partitions(empty.rows, empty.per_group))  # as many as may be in each cell
+    energy = float(empty.tables * sum(size**2 for size in sizes) + empty.beside)
+    guess = guess_variance(energy, float(empty.draw_count), inside, choice_epsilons)
     if guess is None:
         return None
     variance, start = guess
+    start += empty.per_group - 1  # a shift by s loses what lies beyond r - s
+    return _find_least_bound(empty, start, partial(GaussianCounts, variance=variance))
+
+
+def _find_least_bound(
+    empty: BudgetSplit, start: int, make_event: Callable[[int], CountsEvent]
+) -> BudgetSplit | None:
+    """Return the split whose noise has the smallest r; None if none is within the budget."""
 
     def split(r: int) -> BudgetSplit:
-        return replace(empty, event=GaussianCounts(r, variance))
+        return replace(empty, event=make_event(r))
 
-    r = find_smallest_whole(lambda r: is_within_budget(split(r)), start, LARGEST_R)
+    r = find_smallest_whole(lambda r: _is_likely_within_budget(split(r)), start, LARGEST_R)
+    while math.isfinite(r) and empty.per_group > 1 and not is_within_budget(split(int(r))):
+        r = r + 1 if r < LARGEST_R else math.inf
     return split(int(r)) if math.isfinite(r) else None
+
+
+def _is_likely_within_budget(split: BudgetSplit) -> bool:
+    """Return the same with the likely worst way alone in which the rows of a person can lie.
+
+    It is far sooner computed than the worst of all ways, and the same where people are counted.
+    """
+    event = split.table_event
+    if isinstance(event, RowCounts):
+        event = Composition(next(list_row_shifts(event)))
+    delta = Accountant(split.list_events(event)).delta(epsilon=split.epsilon)
+    return delta * (1 + LAST_DIGITS) <= split.delta
 
 
 def guess_variance(
@@ -222,10 +266,13 @@ Side: TypeAlias = Callable[[Floats], Floats]
 class BudgetSplit:
     """A budget split fixed before the table is seen; ``epsilon`` and ``delta`` hold for all.
 
-    First come ``choices``, of what goes into which table. Then, for each of ``tables``, come
+    First come counts of declared values, each with an epsilon of ``measured``, and ``choices``, of
+    what goes into which table. Then, for each of ``tables``, come
     ``selections``, and what is drawn: ``event``, a sample (one of several, where selections choose
     among them) or counts. ``population`` is the rate at which the table itself was sampled, if it
-    was. Of counts, one person may be in as many cells of each table as there are ``rows``.
+    was. Of counts, one person may be in as many cells of each table as there are ``rows``; with
+    ``per_group`` above 1 so many of the rows count in one cell. Tables ``beside`` are drawn alike,
+    with nothing chosen for them, and have a person in one cell.
     """
 
     epsilon: float
@@ -236,11 +283,19 @@ class BudgetSplit:
     tables: int = 1
     population: float | None = None
     rows: int = 1
+    per_group: int = 1
+    beside: int = 0
+    measured: tuple[float, ...] = ()
 
     @property
     def draw_count(self) -> int:
-        """The number of draws that one person may change, over all tables."""
-        return self.tables * self.rows
+        """The number of draws that one person may change by one, over all tables."""
+        return self.tables * self.rows + self.beside
+
+    @property
+    def split_beside(self) -> BudgetSplit:
+        """The same split as a table beside sees it: nothing is chosen, a person is in one cell."""
+        return replace(self, selections=(), rows=1, per_group=1)
 
     @property
     def shared_parameters(self) -> dict[str, float | str]:
@@ -248,6 +303,8 @@ class BudgetSplit:
         parameters: dict[str, float | str] = {}
         if self.tables > 1 and self.choices:
             parameters["slices_epsilon"] = _sum_millionths(self.choices)
+        if self.tables > 1 and self.measured:
+            parameters[SHARES_EPSILON] = _sum_millionths(self.measured)
         if self.tables > 1 and self.population is not None:
             parameters["already_sampled"] = self.population
         return parameters
@@ -272,17 +329,20 @@ class BudgetSplit:
         Counts have a k besides, which no event knows: whatever it is, they cost the same.
         """
         parameters = {**list_draw_parameters(draw), **list_coin_parameters(self.event)}
-        if self.rows > 1:
-            parameters[ROWS_PER_PERSON] = float(self.rows)
+        parameters.update(list_row_parameters(self.table_event))
         if self.selections:
             parameters["search_epsilon"] = _sum_millionths(self.selections)
+        if self.tables == 1 and self.measured:
+            parameters[SHARES_EPSILON] = _sum_millionths(self.measured)
         if self.tables == 1 and self.population is not None:
             parameters["already_sampled"] = self.population
         return parameters
 
     @property
-    def _table_event(self) -> Event:
+    def table_event(self) -> Event:
         """The draw of one table, with all the cells that a person may be in."""
+        if self.per_group > 1 and isinstance(self.event, CountsEvent):
+            return RowCounts(self.event, self.rows, self.per_group)
         if self.rows > 1 and isinstance(self.event, CountsEvent):
             return PersonCounts(self.event, self.rows)
         return self.event
@@ -290,13 +350,19 @@ class BudgetSplit:
     @property
     def events(self) -> list[Event]:
         """All of it as events: one for each slice, where there are several tables."""
-        table_events: list[Event] = [
-            *(Selection(epsilon) for epsilon in self.selections),
-            self._table_event,
-        ]
-        if self.selections and self.tables > 1:
+        return self.list_events(self.table_event)
+
+    def list_events(self, event: Event) -> list[Event]:
+        """Return the events with a draw of each table."""
+        table_events: list[Event] = [*(Selection(epsilon) for epsilon in self.selections), event]
+        if self.selections and self.tables + self.beside > 1:
             table_events = [Composition(table_events)]
-        events = [*(Selection(epsilon) for epsilon in self.choices), *table_events * self.tables]
+        events: list[Event] = [
+            *(DeclaredCounts(epsilon) for epsilon in self.measured),
+            *(Selection(epsilon) for epsilon in self.choices),
+            *[self.event] * self.beside,
+            *table_events * self.tables,
+        ]
         if self.population is None:
             return events
         inside = events[0] if len(events) == 1 else Composition(events)
@@ -317,12 +383,14 @@ def split_for_samples(
     choices: Sequence[float] = (),
     tables: int = 1,
     population: float | None = None,
+    measured: Sequence[float] = (),
 ) -> BudgetSplit:
     """Split a budget with the smallest k for each rate: within (epsilon, delta), all together."""
-    choice_epsilons = (*choices, *tuple(selections) * tables)
+    choice_epsilons = (*measured, *choices, *tuple(selections) * tables)
     refuse_if_spent(choice_epsilons, epsilon=epsilon, delta=delta, population=population)
     empty = BudgetSplit(
-        epsilon, delta, Composition(()), tuple(selections), tuple(choices), tables, population
+        epsilon, delta, Composition(()), tuple(selections), tuple(choices), tables, population,
+        measured=tuple(measured),
     )  # fmt: skip
     target, sums = delta, enumerate_sign_sums(choice_epsilons)
     for _ in range(_TRIES):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from incrowd.codes.label_form import Form
-from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
+from incrowd.privacy.draw_parameters import ROWS_PER_GROUP, ROWS_PER_PERSON, compute_threshold
 from incrowd.privacy.randomized_response import round_up_epsilon
 from incrowd.release.guarantee_terms import (
     Adjacency,
@@ -26,7 +26,10 @@ from incrowd.release.guarantee_terms import (
     TrustModel,
     derive_terms,
 )
+from incrowd.release.layout import LAYOUT_FILES, Layout
 from incrowd.release.parameters import METHODS, Parameters, list_aggregates
+from incrowd.release.shares_combined import CombinedRows
+from incrowd.release.shares_part import ShareTable
 from incrowd.release.statement import Facts, Sentence, write_statement
 from incrowd.release.synthetic_part import SyntheticPart
 from incrowd.release.tables_part import TabulationPart
@@ -179,7 +182,9 @@ class ReleasedFile(_CertificatePart):
     ``formulas`` says that texts a spreadsheet would run begin with an apostrophe.
     """
 
-    file: Annotated[str, Field(pattern=r"^data(-[1-9]\d{0,3})?\.(parquet|csv)$")]
+    file: Annotated[
+        str, Field(pattern=r"^(data(-[1-9]\d{0,3})?|households|people)\.(parquet|csv)$")
+    ]
     form: Literal["expanded", "counted", "cells"]
     sha256: Hash
     rows: Count
@@ -206,10 +211,12 @@ class Slice(_CertificatePart):
 class Certificate(_CertificatePart):
     """The whole certificate. ``seal`` is the SHA-256 of the rest, except the signature.
 
-    Where several tables are released, ``slices`` holds what is each one's own; the parameters,
-    at the top, are those of all together. A ``rehearsal`` is of a table that was made up.
-    ``assertions`` is the hash of the file with what the curator says about the release,
-    ``metadata`` names the formats in which the release is described.
+    Where several tables are released, ``slices`` holds what is each one's own; the parameters, at
+    the top, are those of all together; a ``layout`` says that they are no slices but households and
+    people. ``shares`` are columns that were counted beside them, ``combined`` those that several
+    slices show. A ``rehearsal`` is of a table that was made up. ``assertions`` is the hash of the
+    file with what the curator says about the release, ``metadata`` names the formats in which the
+    release is described.
     """
 
     format: Literal[1]
@@ -225,8 +232,11 @@ class Certificate(_CertificatePart):
     randomized: dict[str, CertifiedResponse] | None = None
     release: ReleasedFile | None = None
     slices: list[Slice] | None = None
+    layout: Layout | None = None
     synthetic: SyntheticPart | None = None
     tabulation: TabulationPart | None = None
+    shares: list[ShareTable] | None = None
+    combined: list[CombinedRows] | None = None
     assertions: Hash | None = None
     metadata: list[MetadataFormat] | None = None
     randomness: Literal["system", "seeded: not private"]
@@ -240,12 +250,35 @@ class Certificate(_CertificatePart):
         if first != (self.slices is None, self.slices is None):
             raise ValueError("a certificate has a scheme and a release, or slices")
         ending = self.tables[0].release.file.partition(".")[2] if self.tables else ""
-        for number, table in enumerate(self.tables, 1):
-            name = "data" if self.slices is None else f"data-{number}"
+        for name, table in zip(self._list_file_names(), self.tables, strict=True):
             if table.release.file != f"{name}.{ending}":
                 raise ValueError(f"'{table.release.file}' is not called as it should be")
             if table.release.formulas and ending != "csv":
                 raise ValueError("'formulas' belongs to CSV files")
+        return self
+
+    def _list_file_names(self) -> list[str]:
+        """Return the name of each file, without its ending."""
+        if self.layout is None:
+            numbers = range(1, len(self.tables) + 1)
+            return ["data" if self.slices is None else f"data-{number}" for number in numbers]
+        return list(LAYOUT_FILES[self.layout])
+
+    @model_validator(mode="after")
+    def _check_layout(self) -> Certificate:
+        """Refuse households and people that do not share the columns of the household."""
+        if self.layout is None:
+            return self
+        if self.method != "safe" or self.guarantee.protects != "household":
+            raise ValueError("'layout' belongs to a safe release that protects households")
+        households, people = self.tables
+        if not set(households.scheme) < set(people.scheme):
+            raise ValueError("the columns of households are not among those of people")
+        for name, column in households.scheme.items():
+            if column.model_copy(update={"absent": None}) != people.scheme[name].model_copy(
+                update={"absent": None}
+            ):
+                raise ValueError(f"column '{name}' differs between households and people")
         return self
 
     @model_validator(mode="after")
@@ -260,6 +293,14 @@ class Certificate(_CertificatePart):
         if any((self.tabulation is not None) != (table.release.form == "cells")
                for table in self.tables):  # fmt: skip
             raise ValueError("'cells' is the form of tables of counts")
+        if self.shares is not None and (self.method != "safe" or not self.shares):
+            raise ValueError("'shares' belongs to safe releases, and lists a column")
+        if self.combined is not None and (
+            self.method != "safe" or not self.combined or self.rows_per_person > 1
+        ):
+            raise ValueError(
+                "'combined' belongs to safe releases with one row per person, and lists a column"
+            )
         columns = [column for table in self.tables for column in table.scheme.values()]
         suppresses = self.synthetic is None and self.tabulation is None
         if not suppresses and any(column.absent for column in columns):
@@ -285,16 +326,39 @@ class Certificate(_CertificatePart):
         )
 
     @property
-    def threshold(self) -> int:
-        """The smallest number of rows that are shown alike: k or, of counts, r + k."""
-        parameter_sets = [table.parameters for table in self.tables]
-        return min(
-            (
-                _get_whole(parameters, "k") + _get_whole(parameters, "r")
-                for parameters in parameter_sets
-            ),
-            default=0,
+    def rows_per_group(self) -> int:
+        """The largest number of rows of one person that count in a group; 1 where people count."""
+        return (
+            max((_get_whole(table.parameters, ROWS_PER_GROUP) for table in self.tables), default=0)
+            or 1
         )
+
+    @property
+    def counted_unit(self) -> Literal["people", "households", "rows"]:
+        """What published numbers of rows stand for."""
+        if self.layout is not None:
+            return "households"
+        by_person = self.guarantee.unit == "one person" and self.rows_per_group == 1
+        return "people" if by_person else "rows"
+
+    @property
+    def threshold(self) -> int:
+        """The smallest number of rows that are shown alike: k or, of counts, r + k.
+
+        Where rows of people are counted, c of each in a group, r + c (k - 1) + 1.
+        """
+        numbers = [
+            tuple(_get_whole(table.parameters, name) for name in ("r", "k", ROWS_PER_GROUP))
+            for table in self.tables
+        ]
+        return min((compute_threshold(r, k, c or 1) if k else 0 for r, k, c in numbers), default=0)
+
+    @property
+    def threshold_formula(self) -> str:
+        """How the threshold of counts follows from their parameters."""
+        if self.rows_per_group == 1:
+            return "r + k"
+        return f"r + {self.rows_per_group} (k - 1) + 1"
 
     @property
     def aggregates(self) -> dict[str, str]:
@@ -332,7 +396,7 @@ class Certificate(_CertificatePart):
         return [
             self.model_copy(
                 update={
-                    "slices": None, "parameters": table.parameters,
+                    "slices": None, "layout": None, "parameters": table.parameters,
                     "scheme": table.scheme, "release": table.release,
                 }
             )
@@ -403,6 +467,7 @@ class Certificate(_CertificatePart):
             period=guarantee.period,
             part=guarantee.part,
             protects=guarantee.protects,
+            layout=self.layout,
             local=sorted({name for name, column in columns if column.level is None}),
             noisy=tuple(self.noisy),
             randomized={
@@ -414,6 +479,8 @@ class Certificate(_CertificatePart):
             rehearsal=bool(self.rehearsal),
             synthetic=self.synthetic,
             tabulation=self.tabulation,
+            shares=tuple(self.shares or ()),
+            is_combined=self.combined is not None,
             assertions=self.assertions,
         )
 

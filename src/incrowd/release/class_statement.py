@@ -8,6 +8,7 @@ from incrowd.measure.k_map import SIGNIFICANCE
 from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
 from incrowd.privacy.randomized_response import round_up_epsilon
 from incrowd.release.facts import HOUSEHOLD, Facts, Sentence, make_sentence, quote_names
+from incrowd.release.kept_roles import list_unprotected_columns
 from incrowd.release.noise_sentences import format_exact
 from incrowd.release.parameters import (
     RULES,
@@ -200,6 +201,16 @@ def _write_classes(facts: Facts, parameters: Parameters) -> Iterator[Sentence]:
             f"{int(parameters['k'])} rows; where fewer rows have a value, none is shown. The "
             "number of a small class can reveal an extreme value, and an attacker who knows the "
             "values of all other rows of a class can compute the last one from their mean.",
+        )
+    unprotected = list_unprotected_columns(parameters)
+    if unprotected:
+        yield make_sentence(
+            "assumption_keep",
+            f"Assumption: {quote_names(unprotected)} need no protection. Nobody who looks for a "
+            "person knows that person's values in them, and it harms nobody if these values become "
+            "known. They are published unchanged and k does not count them: an attacker who knows "
+            "such a value can find the rows of a class that have it, which may be one row. The "
+            "curator asserts this; the release cannot prove it.",
         )
     rules = list_rules(parameters)
     if rules:

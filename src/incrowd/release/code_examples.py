@@ -43,7 +43,7 @@ def _list_numeric_columns(certificate: Certificate, table: Slice) -> list[str]:
     if certificate.synthetic is not None:
         types = certificate.synthetic.types
         names = [name for name in types if types[name] in ("integer", "number")]
-        names += certificate.synthetic.keys
+        names += [*certificate.synthetic.keys, *(certificate.synthetic.references or {})]
     names += [name for name, grid in certificate.noisy.items() if grid.kind == "number"]
     return names + ([COUNT] if table.release.form == "counted" else [])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 from incrowd.privacy.presentation import round_crowd_size
 
@@ -14,10 +15,11 @@ _WIDE, _HIGH = 20, 30  # of the room of a figure
 
 @dataclass(frozen=True)
 class Crowd:
-    """So many people, drawn as figures that stand for ``each`` of them."""
+    """So many people, or rows of people, drawn as figures that stand for ``each`` of them."""
 
     people: int
     each: int
+    unit: Literal["people", "rows"] = "people"
 
     @property
     def places(self) -> list[tuple[int, int]]:
@@ -35,13 +37,14 @@ class Crowd:
     def words(self) -> str:
         """What the picture shows, for whoever does not see it."""
         each = "" if self.each == 1 else f", each figure standing for {self.each:,}"
-        return f"{self.people:,} {'person' if self.people == 1 else 'people'}{each}"
+        unit = {"people": "person", "rows": "row"}[self.unit] if self.people == 1 else self.unit
+        return f"{self.people:,} {unit}{each}"
 
 
-def make_crowd(number: float) -> Crowd:
-    """Return the crowd of a number of people, drawn with at most sixty figures."""
+def make_crowd(number: float, unit: Literal["people", "rows"] = "people") -> Crowd:
+    """Return the crowd of a number of people, or rows, drawn with at most sixty figures."""
     people = round_crowd_size(number)
     each = 1
     while people > _MOST * each:
         each *= 10
-    return Crowd(people, each)
+    return Crowd(people, each, unit)

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel, ConfigDict
 
-from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
+from incrowd.privacy.draw_parameters import ROWS_PER_GROUP, ROWS_PER_PERSON
 from incrowd.release.parameters import Parameters
+from incrowd.release.shares_part import ShareTable
 from incrowd.release.synthetic_part import SyntheticPart
 from incrowd.release.tables_part import TabulationPart
 
@@ -29,7 +30,9 @@ class Facts:
     ``tables`` holds the parameters of each table, ``shared`` those of all. ``local`` names the
     columns that may show labels of several levels, ``noisy`` those with noise, ``randomized`` those
     with randomized response (categories, and the probability that one is kept), ``kept`` those that
-    are published unchanged, ``assertions`` is the hash of what the curator says besides.
+    are published unchanged, ``shares`` the columns that were counted beside, ``assertions`` is the
+    hash of what the curator says besides. A ``layout`` says what several tables are, where they are
+    no slices.
     """
 
     method: str
@@ -42,6 +45,7 @@ class Facts:
     period: str | None = None
     part: str | None = None
     protects: str | None = None
+    layout: str | None = None
     local: Sequence[str] = ()
     noisy: Sequence[str] = ()
     randomized: Mapping[str, tuple[int, float]] = field(default_factory=dict)
@@ -49,6 +53,8 @@ class Facts:
     seeded: bool = False
     rehearsal: bool = False
     synthetic: SyntheticPart | None = None
+    shares: Sequence[ShareTable] = ()
+    is_combined: bool = False
     tabulation: TabulationPart | None = None
     assertions: str | None = None
 
@@ -60,7 +66,12 @@ class Facts:
     @property
     def rows_per_person(self) -> int:
         """The largest number of rows of one person that were used."""
-        return int(self.common.get(ROWS_PER_PERSON, 1)) if self.tables else 1
+        return max((int(table.get(ROWS_PER_PERSON, 1)) for table in self.tables), default=1)
+
+    @property
+    def rows_per_group(self) -> int:
+        """The largest number of rows of one person that count in a group; 1 where people count."""
+        return int(self.common.get(ROWS_PER_GROUP, 1)) if self.tables else 1
 
     @property
     def by_counts(self) -> bool:

@@ -92,6 +92,10 @@ def _list_post_processing(facts: Facts) -> Iterator[str]:
         yield "whole counts that add up are chosen near the estimates"
     elif facts.by_counts:
         yield "each published group is written as often as its noisy count says, or with the count"
+    if facts.shares:
+        yield "shares are estimated from the counts of declared values"
+    if facts.is_combined:
+        yield "rows of a value are the largest number that any file shows"
 
 
 def _describe_choice(facts: Facts) -> ParameterChoice:

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from incrowd.findings import format_percent
-from incrowd.privacy.draw_parameters import SERIES, build_noise_spread, make_series_event
+from incrowd.privacy.draw_parameters import (
+    ROWS_PER_GROUP,
+    SERIES,
+    build_noise_spread,
+    get_threshold,
+    make_series_event,
+)
 from incrowd.privacy.events import SERIES_GRID
 from incrowd.privacy.series import compute_total_error, list_noise_weights
 from incrowd.release.parameters import Parameters
@@ -22,17 +28,17 @@ def format_exact(value: float | str | None) -> str:
 
 def describe_noise(parameters: Parameters) -> str:
     """Return what noise counts carry, and which groups are suppressed."""
-    r, k = int(parameters["r"]), int(parameters["k"])
+    r, threshold = int(parameters["r"]), get_threshold(parameters)
     if parameters["noise"] == SERIES:
         return (
             f"Counts carry the noise of release {int(parameters['series_number'])} of a series of "
             f"{int(parameters['series_of'])}, at most ±{r} (standard deviation "
-            f"{_spread(parameters)}). Groups with a noisy count below {r + k} are suppressed."
+            f"{_spread(parameters)}). Groups with a noisy count below {threshold} are suppressed."
         )
     kind = "two-sided geometric" if parameters["noise"] == "geometric" else "discrete Gaussian"
     return (
         f"Counts carry {kind} noise, truncated at ±{r} (standard deviation {_spread(parameters)}). "
-        f"Groups with a noisy count below {r + k} are suppressed."
+        f"Groups with a noisy count below {threshold} are suppressed."
     )
 
 
@@ -45,7 +51,7 @@ def describe_accuracy(parameters: Parameters) -> str:
     return (
         f"The noise of each group, published or not, is within ±{noise_within(parameters)} with a "
         f"probability of at least {format_percent(_SHARE)}. Published counts near the threshold of "
-        f"{int(parameters['r']) + int(parameters['k'])} are biased upward, because groups with "
+        f"{get_threshold(parameters)} are biased upward, because groups with "
         "negative noise are suppressed there."
     )
 
@@ -57,7 +63,7 @@ def noise_within(parameters: Parameters) -> int:
 
 def describe_law(parameters: Parameters) -> str:
     """Return the distribution of the noise of a group."""
-    r, k = int(parameters["r"]), int(parameters["k"])
+    r = int(parameters["r"])
     if parameters["noise"] == SERIES:
         return _describe_series_law(parameters)
     law = (
@@ -67,7 +73,19 @@ def describe_law(parameters: Parameters) -> str:
     )
     return (
         f"The noise of a group is x with a probability proportional to {law}, for whole numbers x "
-        f"from −r to r = {r}. The threshold is r + k = {r} + {k}."
+        f"from −r to r = {r}. {_explain_threshold(parameters)}"
+    )
+
+
+def _explain_threshold(parameters: Parameters) -> str:
+    """Return how the threshold follows from r and k."""
+    r, k, per_group = (int(parameters.get(name, 1)) for name in ("r", "k", ROWS_PER_GROUP))
+    if per_group == 1:
+        return f"The threshold is r + k = {r} + {k}."
+    return (
+        f"The threshold is r + c (k − 1) + 1 = {r} + {per_group * (k - 1)} + 1 with c = "
+        f"{per_group}, the rows of one person that count in a group: fewer than k people do not "
+        "reach it."
     )
 
 
@@ -80,8 +98,7 @@ def _describe_series_law(parameters: Parameters) -> str:
         f"backwards, with the weights {weights}, rounded. A basic noise is x / {SERIES_GRID} with "
         "a probability proportional to e^(−x² / (2 v)), v = "
         f"{format_exact(grid.variance)}, for whole numbers x from −{grid.r} to {grid.r}. "
-        f"The threshold is r + k = {int(parameters['r'])} + "
-        f"{int(parameters['k'])}."
+        f"{_explain_threshold(parameters)}"
     )
 
 

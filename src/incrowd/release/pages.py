@@ -20,7 +20,7 @@ from jinja2.nodes import EvalContext
 from incrowd.codes.counted_table import COUNT
 from incrowd.codes.hierarchy import ROOT
 from incrowd.codes.level_words import NOTHING
-from incrowd.privacy.draw_parameters import build_noise_spread
+from incrowd.privacy.draw_parameters import build_noise_spread, get_threshold
 from incrowd.privacy.protection import (
     FALSE_POSITIVE_RATES,
     Strength,
@@ -36,8 +36,12 @@ from incrowd.release.code_examples import (
     list_use_examples,
     quote_text,
 )
+from incrowd.release.kept_roles import KEEP, list_unprotected_columns
 from incrowd.release.noise_sentences import format_exact, noise_within
 from incrowd.release.render import make_environment
+from incrowd.release.shares_combined import write_combined
+from incrowd.release.shares_pages import fill_shares
+from incrowd.release.shares_part import write_shares
 from incrowd.release.statement import TECHNICAL
 
 if TYPE_CHECKING:
@@ -63,7 +67,12 @@ def make_pages(certificate: Certificate) -> dict[str, bytes]:
 
         names[README] = "readme_tables.md"
         model |= fill_tables(model["certificate"], quote_text, _format_code, _format_prose)
-    return {name: _render_template(template, model) for name, template in names.items()}
+    pages = {name: _render_template(template, model) for name, template in names.items()}
+    for table in certificate.shares or ():
+        pages[table.file] = write_shares(table, certificate.rows_per_person)
+    for combined_rows in certificate.combined or ():
+        pages[combined_rows.file] = write_combined(combined_rows)
+    return pages
 
 
 def _render_template(template: str, model: dict[str, Any]) -> bytes:
@@ -162,6 +171,8 @@ def _make_model(certificate: Certificate) -> dict[str, Any]:
         ),
         "by_person": certificate.guarantee.unit == "one person",
         "rows_per_person": certificate.rows_per_person,
+        "rows_per_group": certificate.rows_per_group,
+        "counted_unit": certificate.counted_unit,
         "strength": describe_strength(certificate),
         "success": describe_success(certificate),
         "rates": list_success_rates(certificate),
@@ -180,6 +191,7 @@ def _make_model(certificate: Certificate) -> dict[str, Any]:
         "uses": list(list_use_examples(certificate)),
         "forms": _group_forms(certificate),
         "count": COUNT,
+        **fill_shares(certificate.shares or (), certificate.rows_per_person),
     }
 
 
@@ -205,7 +217,7 @@ def _compute_accuracy(parameters: Parameters) -> tuple[Any, ...]:
 
 
 def _get_threshold(parameters: Parameters) -> tuple[int]:
-    return (int(parameters["k"]) + int(parameters.get("r", 0)),)
+    return (get_threshold(parameters) if "r" in parameters else int(parameters["k"]),)
 
 
 @dataclass(frozen=True)
@@ -266,13 +278,15 @@ def _get_mask_length(column: SchemeColumn) -> int:
 
 def _list_columns(certificate: Certificate) -> Iterator[_ColumnEntry]:
     several = len(certificate.tables) > 1
+    unprotected = list_unprotected_columns(certificate.parameters)
     for table in certificate.tables:
         for name, column in table.scheme.items():
             file = table.release.file if several else ""
             replaced = table.parameters.get("algorithm") == "duplicate"
             yield _make_column_entry(name, column, file, replaced=replaced)
     for name in certificate.kept:
-        yield _ColumnEntry(name, kind=certificate.aggregates.get(name, "kept"))
+        plain = KEEP if name in unprotected else "kept"
+        yield _ColumnEntry(name, kind=certificate.aggregates.get(name, plain))
     for name, response in (certificate.randomized or {}).items():
         yield _ColumnEntry(name, kind="category", response=response)
     for name, grid in certificate.noisy.items():
@@ -330,6 +344,8 @@ def _explain_parameters(certificate: Certificate) -> list[tuple[str, str, str]]:
             meaning = _MEANINGS.get(name, "")
             if name.startswith("rule "):
                 meaning = "a rule for every class"
+            elif name == "k" and certificate.rows_per_group > 1:
+                meaning = "the least number of people in a published group"
             elif name == "k" and certificate.has_noisy_counts:
                 meaning = "the least number of input rows in a published group"
             text = value if isinstance(value, str) else format_exact(value)
@@ -341,6 +357,7 @@ _MEANINGS = {
     "k": "the least number of equal rows in a published group",
     "beta": "the probability with which each row was drawn (β)",
     "r": "the bound of the noise of a count",
+    "rows_per_group": "the largest number of used rows of one person that count in a group",
     "noise": "the distribution of the noise",
     "noise_epsilon": "the parameter of geometric noise: the larger, the less noise",
     "noise_variance": "the variance of Gaussian noise, before it is truncated",

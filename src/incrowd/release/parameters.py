@@ -13,10 +13,13 @@ from incrowd.codes.counted_table import CountNoise
 from incrowd.privacy.counts import is_even
 from incrowd.privacy.draw_parameters import (
     ROWS_PER_PERSON,
+    SHARES_EPSILON,
     Draw,
     build_noise_spread,
+    get_threshold,
     list_coin_parameters,
     list_draw_parameters,
+    list_row_parameters,
     list_series_parameters,
     make_series_event,
 )
@@ -24,17 +27,21 @@ from incrowd.privacy.events import (
     BoundedChoice,
     Coin,
     Composition,
+    DeclaredCounts,
     Event,
     GaussianCounts,
     GaussianMeasurements,
     GeometricCounts,
     OneOf,
     PersonCounts,
+    RowCounts,
     SafeRelease,
     SampledEvent,
     Selection,
     SeriesCounts,
 )
+from incrowd.release.kept_roles import name_roles
+from incrowd.release.layout import Layout
 
 Parameters: TypeAlias = dict[str, float | str]
 
@@ -120,13 +127,19 @@ class EventParameters:
     tables: list[list[Parameters]]
 
 
-def parameters_from_events(events: list[Event]) -> EventParameters | None:
+def parameters_from_events(
+    events: list[Event], layout: Layout | None = None
+) -> EventParameters | None:
     """Return the parameters that events imply; None if they are not those of a safe release.
 
-    One table has a safe release or counts; where its scheme was searched for, selections and then
-    one of several releases, or counts. Slices have one such event each, after the selections that
-    put them together. All tables are drawn in the same way.
+    Columns counted beside the tables come first. One table has a safe release or counts; where its
+    scheme was searched for, selections and then one of several releases, or counts. Slices have one
+    such event each, after the selections that put them together. All tables are drawn in the same
+    way. Households and people have one event each: all choices are of the people, and a household
+    is in one cell of its own table.
     """
+    if layout is not None:
+        return _list_household_parameters(events)
     match events:
         case [SampledEvent(event, rate)]:
             inner: list[Event] = [event]
@@ -142,6 +155,8 @@ def parameters_from_events(events: list[Event]) -> EventParameters | None:
                 return EventParameters({**implied.shared, **sampled}, implied.tables)
             (only,) = implied.tables
             return EventParameters({}, [[{**parameters, **sampled} for parameters in only]])
+        case [DeclaredCounts(), *_]:
+            return _add_shares(events)
         case _:
             table_parameters = _list_table_parameters(events)
             return (
@@ -149,6 +164,37 @@ def parameters_from_events(events: list[Event]) -> EventParameters | None:
                 if table_parameters
                 else _list_slice_parameters(events)
             )
+
+
+def _list_household_parameters(events: list[Event]) -> EventParameters | None:
+    """Return the parameters of a table of households and one of their people; None of others."""
+    if len(events) != 2 or not isinstance(events[0], GeometricCounts | GaussianCounts):
+        return None
+    first, second = (
+        _list_table_parameters(list(event.events) if isinstance(event, Composition) else [event])
+        for event in events
+    )
+    if len(second) != 1 or [_drop(second[0], ROWS_PER_PERSON, "search_epsilon")] != first:
+        return None
+    return EventParameters({}, [first, second])
+
+
+def _drop(parameters: Parameters, *names: str) -> Parameters:
+    return {name: value for name, value in parameters.items() if name not in names}
+
+
+def _add_shares(events: list[Event]) -> EventParameters | None:
+    """Return the parameters of tables beside which columns were counted."""
+    counts_events = list(takewhile(lambda event: isinstance(event, DeclaredCounts), events))
+    implied = parameters_from_events(events[len(counts_events) :])
+    epsilons = [event.epsilon for event in counts_events if isinstance(event, DeclaredCounts)]
+    if implied is None or not all(x > 0 and round(x, 6) == x for x in epsilons):
+        return None
+    spent: Parameters = {SHARES_EPSILON: round(math.fsum(epsilons), 6)}
+    if len(implied.tables) > 1:
+        return EventParameters({**implied.shared, **spent}, implied.tables)
+    (only,) = implied.tables
+    return EventParameters({}, [[{**parameters, **spent} for parameters in only]])
 
 
 def _list_table_parameters(events: list[Event]) -> list[Parameters]:
@@ -175,8 +221,8 @@ def _list_draw_parameters(event: Event, *, chosen: bool) -> list[Parameters]:
             parts = (event,)
         case SeriesCounts() if not chosen:
             return [list_series_parameters(event, event.of)]
-        case PersonCounts(part, rows):
-            return [{**list_draw_parameters(part), ROWS_PER_PERSON: float(rows)}]
+        case PersonCounts(part) | RowCounts(part):
+            return [{**list_draw_parameters(part), **list_row_parameters(event)}]
         case Coin(first, second, _) if is_even(event):
             parts = (first, second)
     coin_parameters = list_coin_parameters(event)
@@ -205,9 +251,8 @@ def _list_slice_parameters(events: list[Event]) -> EventParameters | None:
 
 def _has_one_law(slices: list[list[Parameters]]) -> bool:
     """Return whether all slices have the same noise, whose bound no coin has decided."""
-    first = {name: value for name, value in slices[0][0].items() if name != "search_epsilon"}
-    each = [{name: x for name, x in part[0].items() if name != "search_epsilon"} for part in slices]
-    return "coin" not in first and all(part == first for part in each)
+    first, *others = (_drop(part[0], "search_epsilon") for part in slices)
+    return "coin" not in first and all(part == first for part in others)
 
 
 def _sum_selections(events: list[Event]) -> float:
@@ -249,7 +294,7 @@ def make_count_noise(parameters: Parameters) -> CountNoise | None:
     """Return the noise in the counts of a table; None of a table without such noise."""
     try:
         law = build_noise_spread(parameters)
-        return CountNoise(law.variance, float(parameters["r"]) + float(parameters["k"]))
+        return CountNoise(law.variance, float(get_threshold(parameters)))
     except (KeyError, ValueError):  # a sample; or a certificate that somebody made up
         return None
 
@@ -398,6 +443,7 @@ def check_parameters(
     """Refuse parameters that such a release does not have, or values that they cannot take."""
     rules = {f"rule {column}: {kind}" for column, kind, _ in list_rules(parameters)}
     names = terms.required | terms.optional
+    rules |= name_roles(parameters, kept_columns)
     if not terms.noisy:
         rules |= _name_cell_parameters(parameters, columns, kept_columns)
         rules |= _name_aggregates(parameters, kept_columns)

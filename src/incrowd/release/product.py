@@ -29,6 +29,7 @@ from incrowd.measure.outcome import evaluate_outcome
 from incrowd.measure.slices import compare_slices
 from incrowd.privacy.events import Event
 from incrowd.release.certificate import CertifiedGuarantee, CertifiedResponse, NoisyColumn
+from incrowd.release.layout import Layout
 from incrowd.release.parameters import has_free_labels
 from incrowd.spec.build import is_open
 from incrowd.spec.model import Column
@@ -36,6 +37,7 @@ from incrowd.spec.model import Column
 if TYPE_CHECKING:
     from incrowd.measure.noise_loss import NoiseEvaluation
     from incrowd.measure.outcome import SearchResult, SuppressionResult
+    from incrowd.release.shares_part import ShareTable
     from incrowd.release.synthetic_part import SyntheticProduct
     from incrowd.release.tables_part import TabulationProduct
 
@@ -91,7 +93,8 @@ class Product:
     Where a scheme was searched for among all, ``search`` tells how good it is, and where single
     cells were suppressed, ``suppression`` how few; ``beside`` are both
     tables with the columns that are kept as they are.
-    ``findings`` are those of the method itself.
+    ``findings`` are those of the method itself; ``file_name`` is that of the file, where it is not
+    the usual one.
     """
 
     data: Table
@@ -112,6 +115,7 @@ class Product:
     findings: tuple[Finding, ...] = ()
     apart: RemoteCells | None = None
     beside: KeptRows | None = None
+    file_name: str | None = None
 
     @property
     def rows(self) -> int:
@@ -224,10 +228,12 @@ class TrueCounts(Protocol):
 class MethodResult:
     """All that a method has made: one table or slices, and what holds for them together.
 
-    ``events`` are what it spends, ``promise`` what it guarantees; ``original`` are the tuples of
-    all columns. ``reasons`` tell why a scheme was used; they depend on no data. ``synthetic`` is
-    what is published beside synthetic rows. Tables of counts have no products: ``tabulation`` is
-    all that is published of them, and ``true_counts`` counts the cells of the private table.
+    ``events`` are what it spends, ``promise`` what it guarantees; ``shares`` are the columns that
+    are counted beside the tables; ``original`` are the tuples of all columns. ``layout`` names what
+    several tables are, if they are no slices. ``reasons`` tell why a scheme was used; they depend
+    on no data. ``synthetic`` is what is published beside synthetic rows. Tables of counts have no
+    products: ``tabulation`` is all that is published of them, and ``true_counts`` counts the cells
+    of the private table.
     """
 
     products: tuple[Product, ...]
@@ -239,6 +245,8 @@ class MethodResult:
     synthetic: SyntheticProduct | None = None
     tabulation: TabulationProduct | None = None
     true_counts: TrueCounts | None = None
+    layout: Layout | None = None
+    shares: tuple[ShareTable, ...] = ()
 
     @property
     def tables(self) -> tuple[Table, ...]:

@@ -12,6 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from incrowd.privacy.presentation import format_parameter
 from incrowd.release.class_statement import write_k_anonymity, write_k_epsilon
 from incrowd.release.facts import HOUSEHOLD, Facts, Sentence, make_sentence, quote_names
+from incrowd.release.household_statement import (
+    HOUSEHOLD_UNIT,
+    NO_KEY,
+    describe_household_files,
+    describe_shared_levels,
+)
 from incrowd.release.noise_sentences import (
     describe_accuracy,
     describe_coin,
@@ -22,6 +28,7 @@ from incrowd.release.noise_sentences import (
     format_exact,
 )
 from incrowd.release.parameters import Parameters, list_aggregates
+from incrowd.release.shares_statement import describe_shares
 from incrowd.release.synthetic_statement import describe_synthetic, describe_synthetic_details
 from incrowd.release.tables_statement import describe_tables, describe_tables_details
 
@@ -71,6 +78,9 @@ def _write_safe(facts: Facts) -> Iterator[Sentence]:
     yield from _write_unit(facts)
     yield from _write_choices(facts)
     yield from _write_counts(facts) if facts.by_counts else _write_sample(facts)
+    for table in facts.shares:
+        text = describe_shares(table, facts.rows_per_person, by_person=facts.by_person)
+        yield make_sentence("shares", text)
     yield from _write_assumptions(facts)
 
 
@@ -167,6 +177,8 @@ def _write_series(facts: Facts) -> Iterator[Sentence]:
 def _write_counts_k_anonymity(facts: Facts) -> Iterator[Sentence]:
     k = min(int(table["k"]) for table in facts.tables)
     subject = "It is" if len(facts.tables) == 1 else "Each file is"
+    if facts.shares:
+        subject = "Its rows are" if len(facts.tables) == 1 else "Each file of rows is"
     people = ", each of a different person" if facts.by_person else ""
     rows = f"at least {k} input rows" if k > 1 else "at least 1 input row"
     if facts.rows_per_person > 1 and k > 1:
@@ -186,6 +198,9 @@ def _write_choices(facts: Facts) -> Iterator[Sentence]:
             "The columns of each file were chosen by a differentially private search (ε = "
             f"{format_exact(facts.shared['slices_epsilon'])}, included above).",
         )
+    if facts.layout is not None:
+        yield make_sentence("generalization", describe_shared_levels(facts))
+        return
     yield make_sentence("generalization", _describe_per_file(facts, _describe_generalization))
 
 
@@ -256,7 +271,17 @@ def _describe_sampling(facts: Facts, parameters: Parameters) -> str:
 
 
 def _write_unit(facts: Facts) -> Iterator[Sentence]:
-    if facts.rows_per_person > 1:
+    if facts.layout is not None:
+        yield make_sentence("unit", HOUSEHOLD_UNIT)
+    elif facts.rows_per_group > 1:
+        yield make_sentence(
+            "unit",
+            f"The unit of the guarantee is a person: up to {facts.rows_per_person} rows per person "
+            "were used, chosen at random. Numbers of rows are numbers of used rows, of which up to "
+            f"{facts.rows_per_group} of one person count in each group"
+            f"{' of each file' if len(facts.tables) > 1 else ''}; k counts people.",
+        )
+    elif facts.rows_per_person > 1:
         yield make_sentence(
             "unit",
             f"The unit of the guarantee is a person: up to {facts.rows_per_person} rows per person "
@@ -277,6 +302,9 @@ def _write_unit(facts: Facts) -> Iterator[Sentence]:
         )
     if facts.protects == "household":
         yield make_sentence("household", HOUSEHOLD)
+    if facts.layout is not None:
+        yield make_sentence("household_files", describe_household_files(facts))
+        yield make_sentence("no_key", NO_KEY)
     if facts.without_id:
         yield make_sentence("without_id", "Rows without an id were not used.")
 

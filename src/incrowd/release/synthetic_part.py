@@ -71,13 +71,33 @@ class PointsColumn(_Part):
     drawn: bool
 
 
+class ReferencedKey(_Part):
+    """The made-up key of another release that a made-up foreign key refers to.
+
+    ``seal`` is that of the other release's certificate, ``rows`` its number of rows: its keys are 1
+    to ``rows``. ``children`` has the share of its rows with each number of children.
+    """
+
+    column: str
+    seal: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    rows: Annotated[int, Field(ge=1)]
+    children: dict[Annotated[str, Field(pattern=r"^(0|[1-9]\d{0,8})$")], float] | None = None
+
+    @property
+    def shares(self) -> dict[int, float] | None:
+        """The share of the other release's rows by their number of children."""
+        if self.children is None:
+            return None
+        return {int(number): share for number, share in self.children.items()}
+
+
 class SyntheticPart(_Part):
     """What is certified of synthetic rows, besides what every certificate has.
 
     ``fit`` is the version of the fit: a model is fitted again by the version that made it, so that
     another fit needs another number. ``columns`` are in the order of the model. ``points`` has
     those that are declared as intervals or dates. ``written`` has columns whose numbers or days
-    are written as in the original.
+    are written as in the original. ``references`` has made-up foreign keys.
     """
 
     fit: Literal[1]
@@ -86,6 +106,7 @@ class SyntheticPart(_Part):
     types: dict[str, ValueType]
     points: dict[str, PointsColumn] = {}
     keys: list[str] = []
+    references: dict[str, ReferencedKey] | None = None
     written: dict[str, dict[str, Any]] | None = None
     rules: list[dict[str, Any]] = []
     tables: list[list[str]] = []

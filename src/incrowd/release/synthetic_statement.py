@@ -29,6 +29,11 @@ _RULES = (
     "Every row obeys the {} of the certificate, fixed before the input was read and independent of "
     "it, as the curator asserts."
 )
+_REFERENCES = (
+    "'{name}' refers to the made-up keys '{column}' of the release with the seal {seal}, {numbers} "
+    "among its {rows:,} rows. The links between the two tables are made up by a public rule: no "
+    "link of the input was used, and no relation across the tables is reproduced."
+)
 _MISSING = (
     "A null stands for a value that is missing in the input or outside the declared values of its "
     "column, unless the column shows the latter as a label of its own. Because of noise, a column "
@@ -60,6 +65,14 @@ def describe_synthetic(part: SyntheticPart, parameters: Parameters) -> Iterator[
         yield "rules", _RULES.format(f"{number} {'rule' if number == 1 else 'rules'}")
     if part.keys:
         yield "keys", f"Made up, in the order of the rows: {_join(part.keys)}."
+    for name, key in sorted((part.references or {}).items()):
+        numbers = "drawn uniformly" if key.children is None else "in declared numbers per key"
+        yield (
+            "references",
+            _REFERENCES.format(
+                name=name, column=key.column, seal=key.seal, rows=key.rows, numbers=numbers
+            ),
+        )
     yield "missing_values", _MISSING
 
 

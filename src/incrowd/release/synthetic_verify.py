@@ -23,13 +23,19 @@ from incrowd.codes.frequency import Frequencies
 from incrowd.codes.hierarchy import Hierarchy, build_from_rows
 from incrowd.codes.values import make_sort_key
 from incrowd.engine.released import ReleasedTable, find_hidden_content, open_released
+from incrowd.engine.released_lines import iter_line_blocks
 from incrowd.engine.table import Coder
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
+from incrowd.release.foreign_keys import assign_parents
 from incrowd.release.formulas import unescape_formula
 from incrowd.release.measured import CountEstimates, read_measured, write_measured
 from incrowd.release.scheme_words import describe_listed, refuse_other_words
-from incrowd.release.synthetic_part import MeasuredNumbers, SyntheticPart, ValueType
+from incrowd.release.synthetic_part import (
+    MeasuredNumbers,
+    SyntheticPart,
+    ValueType,
+)
 from incrowd.release.value_column import ValueColumn
 from incrowd.spec.arx import format_rows, read_rows
 from incrowd.spec.build import build_hierarchy
@@ -110,16 +116,21 @@ def _check_data(
     part, release = _part(certificate), certificate.table.release
     yield from find_hidden_content(folder / release.file)
     table = open_rows(folder, certificate)
-    if sorted(table.columns) != sorted([*columns, *part.keys]):
+    references = part.references or {}
+    made_up = {*part.keys, *references}
+    if sorted(table.columns) != sorted([*columns, *made_up]):
         yield make_finding("DATA_COLUMNS_DIFFER", columns=list(table.columns))
         return
     for column in columns.values():
         yield from _check_values(table, part, column, text=release.file.endswith(".csv"))
-    if not _is_ordered(table, [name for name in table.columns if name not in part.keys]):
+    if not _is_ordered(table, [name for name in table.columns if name not in made_up]):
         yield make_finding("ROWS_UNORDERED")
     for name in part.keys:
         if not _numbers_rows(table, name):
             yield make_finding("KEYS_NOT_NUMBERED", name=name)
+    for name in references:
+        if not _follows_rule(folder / release.file, certificate, name):
+            yield make_finding("REFERENCES_DIFFER", name=name)
     frequencies = count_rows(table, part, columns)
     sizes = (
         frequencies.total,
@@ -204,6 +215,14 @@ def _numbers_rows(table: ReleasedTable, name: str) -> bool:
         return np.array([int(str(value or 0)) for value in values], dtype=np.int32)
 
     return not rows or table.has_ascending_rows([name], {name: coder})
+
+
+def _follows_rule(path: Path, certificate: Certificate, name: str) -> bool:
+    """Whether each row refers to the key that the public rule gives it."""
+    key = (_part(certificate).references or {})[name]
+    keys = [str(key) for block in iter_line_blocks(path) for key in block.list_values(name)]
+    expected = assign_parents(key.seal, name, rows=len(keys), parents=key.rows, children=key.shares)
+    return keys == list(map(str, expected.tolist()))
 
 
 def _check_rules(

@@ -155,6 +155,20 @@ def add_totals(
     return cells
 
 
+def locate_lines(lines: tuple[ColumnLines, ...], start: int, stop: int) -> list[Places]:
+    """Return where, along each column, the lines of a table are, from a first up to a last one.
+
+    The last column changes from line to line.
+    """
+    left = np.arange(start, stop, dtype=np.int64)
+    places: list[Places] = []
+    for listed in reversed(lines):
+        above = left // len(listed)
+        places.append(left - above * len(listed))
+        left = above
+    return places[::-1]
+
+
 def place_levels(
     columns: tuple[TabulatedColumn, ...],
     lines: tuple[ColumnLines, ...],

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
-from incrowd.engine.released import read_lines
-from incrowd.engine.workbook import Sheet, read_workbook, write_workbook
+from incrowd.engine.released_lines import LineBlock
+from incrowd.engine.workbook import Sheet, iter_sheets, write_workbook
 from incrowd.findings import Finding, make_finding
 from incrowd.release.certificate import ReleasedFile
 from incrowd.release.formulas import unescape_formula
 from incrowd.release.tables_column import TabulatedColumn
 from incrowd.release.tables_part import (
-    FIGURES,
-    SUM_FIGURES,
     WORKBOOK_FILE,
+    TabulatedTable,
     TabulationPart,
     list_figures,
 )
+from incrowd.release.tables_read import iter_blocks
 from incrowd.release.tables_sdmx import SdmxDescription, check_sdmx, write_sdmx
 
+_AT_ONCE = 1 << 16  # lines whose values are held as objects
 _NOTES = (
     "Tables of counts that add up",
     "count: a whole number, 0 or more. All counts add up, and tables that share columns agree.",
@@ -38,10 +42,10 @@ def write_exports(
     forms: Sequence[str],
 ) -> list[str]:
     """Write tables, whose files are there already, in further forms; return the new files."""
-    tables = [read_figures(draft, release) for release in released]
+    tables = _list_released(draft, part, released)
     files = []
     if "xlsx" in forms:
-        write_workbook(draft / WORKBOOK_FILE, _NOTES, [*_list_sheets(part, tables)])
+        write_workbook(draft / WORKBOOK_FILE, _NOTES, _list_sheets(part, tables))
         files.append(WORKBOOK_FILE)
     if "sdmx" in forms:
         description = SdmxDescription.build(part, columns)
@@ -60,7 +64,7 @@ def check_exports(
     listed = [export.file for export in part.exports]
     if not listed:
         return []
-    tables, findings = [read_figures(folder, release) for release in released], []
+    tables, findings = _list_released(folder, part, released), []
     if WORKBOOK_FILE in listed:
         findings += _check_workbook(folder, part, tables)
     others = [file for file in listed if file != WORKBOOK_FILE]
@@ -72,52 +76,82 @@ def check_exports(
     return findings
 
 
-def read_figures(folder: Path, release: ReleasedFile) -> dict[str, list[Any]]:
-    """Return the columns of a released table, with numbers as numbers."""
-    unescape = unescape_formula if release.formulas else None
-    columns = read_lines(folder / release.file, unescape=unescape)
-    if release.file.endswith(".csv"):
-        for name in (*FIGURES, *SUM_FIGURES):
-            kind = int if name == "count" else _parse_sum if name == "sum" else float
-            if name in columns:
-                columns[name] = [None if text is None else kind(text) for text in columns[name]]
-    return columns
+@dataclass(frozen=True)
+class ReleasedLines:
+    """The lines of a released table, read anew by whoever goes through them, some at a time."""
+
+    folder: Path
+    release: ReleasedFile
+    entry: TabulatedTable
+
+    def iter_lines(self, headers: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        """Yield the values of some columns, line by line; numbers are numbers."""
+        for block in iter_blocks(self.folder, self.release, self.entry, _AT_ONCE):
+            yield from zip(*(self._list_values(block, name) for name in headers), strict=True)
+
+    def _list_values(self, block: LineBlock, name: str) -> list[Any]:
+        values = block.list_values(name)
+        if name in self.entry.columns:
+            if not self.release.formulas:
+                return values
+            meanings = {text: text and unescape_formula(text) for text in set(values)}
+            return [meanings[text] for text in values]
+        if not block.is_text:
+            return values
+        is_whole = name == "count" or name not in list_figures(self.entry)
+        kind = int if is_whole else _parse_sum if name == "sum" else float
+        return [None if text is None else kind(text) for text in values]
+
+
+def _list_released(
+    folder: Path, part: TabulationPart, released: Sequence[ReleasedFile]
+) -> list[ReleasedLines]:
+    """Return the lines of each table of a release."""
+    return [
+        ReleasedLines(folder, release, entry)
+        for release, entry in zip(released, part.tables, strict=True)
+    ]
 
 
 def _parse_sum(text: str) -> int | float:
     return float(text) if set(text) & set(".e") else int(text)
 
 
-def _list_sheets(
-    part: TabulationPart, tables: Sequence[Mapping[str, Sequence[Any]]]
-) -> Iterator[Sheet]:
-    """Yield a sheet for each table: labels and figures, without levels and codes."""
-    for entry, columns in zip(part.tables, tables, strict=True):
+def _list_sheets(part: TabulationPart, tables: Sequence[ReleasedLines]) -> list[Sheet]:
+    """Return a sheet for each table: labels and figures, without levels and codes."""
+    sheets = []
+    for entry, table in zip(part.tables, tables, strict=True):
         headers = [*entry.columns, *list_figures(entry)]
-        lines = list(zip(*(columns[name] for name in headers), strict=True))
         summed = "" if entry.sum is None else f"{entry.sum} by "
-        yield Sheet(summed + " by ".join(entry.columns), headers, lines)
+        title = summed + " by ".join(entry.columns)
+        sheets.append(Sheet(title, headers, partial(table.iter_lines, headers)))
+    return sheets
 
 
 def _check_workbook(
-    folder: Path, part: TabulationPart, tables: Sequence[Mapping[str, Sequence[Any]]]
+    folder: Path, part: TabulationPart, tables: Sequence[ReleasedLines]
 ) -> list[Finding]:
     """Return a finding if the workbook does not show the numbers of the tables."""
-    sheets = read_workbook(folder / WORKBOOK_FILE)
-    expected = [*_list_sheets(part, tables)]
-    names = [f"Table {at}" for at in range(1, len(expected) + 1)]
-    is_alike = [*sheets] == names and all(
-        _is_alike(cells, sheet) for cells, sheet in zip(sheets.values(), expected, strict=True)
-    )
+    sheets, is_alike = _list_sheets(part, tables), True
+    pairs = zip_longest(sheets, iter_sheets(folder / WORKBOOK_FILE))
+    for at, (sheet, named_cells) in enumerate(pairs, 1):
+        if sheet is None or named_cells is None:
+            is_alike = False
+            break
+        name, cells = named_cells
+        is_alike = is_alike and name == f"Table {at}" and _is_alike(cells, sheet)
     return [] if is_alike else [make_finding("EXPORT_DIFFERS", file=WORKBOOK_FILE)]
 
 
-def _is_alike(cells: list[list[object]], sheet: Sheet) -> bool:
-    lines: list[list[object]] = [list(sheet.headers), *(list(line) for line in sheet.lines)]
-    return len(cells) == len(lines) and all(
-        len(row) == len(line) and all(map(_is_same, row, line))
-        for row, line in zip(cells, lines, strict=True)
-    )
+def _is_alike(cells: Iterable[Sequence[object]], sheet: Sheet) -> bool:
+    """Whether the cells of a sheet are its headers and its lines."""
+    lines = chain([tuple(sheet.headers)], sheet.iter_lines())
+    for row, line in zip_longest(cells, lines):
+        if row is None or line is None or len(row) != len(line):
+            return False
+        if not all(map(_is_same, row, line)):
+            return False
+    return True
 
 
 def _is_same(cell: object, value: object) -> bool:

@@ -15,8 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from xml.etree.ElementTree import Element, ParseError
 from xml.etree.ElementTree import fromstring as parse_xml
 
@@ -87,10 +88,11 @@ class CodedColumn:
 
 @dataclass(frozen=True, eq=False)
 class SdmxTable:
-    """A table as a dataflow: its identifier, and its dimensions in order."""
+    """A table as a dataflow: its identifier, and its columns as dimensions, in order."""
 
     id: str
     name: str
+    columns: tuple[str, ...]
     dimensions: tuple[CodedColumn, ...]
     measures: tuple[str, ...]
 
@@ -123,6 +125,7 @@ class SdmxDescription:
             SdmxTable(
                 f"TABLE_{at}",
                 _clean_name(" by ".join([*filter(None, [entry.sum]), *entry.columns])),
+                tuple(entry.columns),
                 tuple(coded[name] for name in entry.columns),
                 tuple(list_figures(entry)),
             )
@@ -196,37 +199,39 @@ def require_sdmx() -> Any:
         raise IncrowdError(_NEEDED) from error
 
 
-def write_sdmx(
-    draft: Path, description: SdmxDescription, tables: Sequence[Mapping[str, Sequence[Any]]]
-) -> None:
-    """Write the structure, and the data of tables, whose columns are given by their headers."""
+class DescribedLines(Protocol):
+    """The lines of a table, which are gone through anew by whoever asks."""
+
+    def iter_lines(self, headers: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        """Yield the values of some columns, line by line."""
+        ...
+
+
+def write_sdmx(draft: Path, description: SdmxDescription, tables: Sequence[DescribedLines]) -> None:
+    """Write the structure, and the data of tables."""
     (draft / SDMX_FOLDER).mkdir()
     (draft / STRUCTURE_FILE).write_text(_make_structure(description), encoding="utf-8")
-    for table, columns in zip(description.tables, tables, strict=True):
+    for table, lines in zip(description.tables, tables, strict=True):
         with (draft / table.file).open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
-            writer.writerows(_list_rows(table, columns))
+            writer.writerows(_list_rows(table, lines))
 
 
-def _list_rows(table: SdmxTable, columns: Mapping[str, Sequence[Any]]) -> Iterator[list[str]]:
+def _list_rows(table: SdmxTable, lines: DescribedLines) -> Iterator[list[str]]:
     """Yield the lines of a table's data, its header first."""
     dimensions = [column.id for column in table.dimensions]
     yield [*_RESERVED, *dimensions, *map(name_measure, table.measures)]
     start = ["dataflow", f"{AGENCY}:{table.id}({VERSION})", "I"]
-    headers = list(columns)  # labels, levels and codes of each dimension, then figures
+    codes = [dimension.codes for dimension in table.dimensions]
+    headers = [f"{name}_{part}" for part in ("level", "code") for name in table.columns]
     width = len(dimensions)
-    places = [
-        [
-            dimension.codes[int(level), int(group)][0]
-            for level, group in zip(
-                columns[headers[width + at]], columns[headers[2 * width + at]], strict=True
-            )
+    for line in lines.iter_lines([*headers, *table.measures]):
+        places = zip(codes, line[:width], line[width : 2 * width], strict=True)
+        yield [
+            *start,
+            *(listed[level, group][0] for listed, level, group in places),
+            *("" if x is None else str(x) for x in line[2 * width :]),
         ]
-        for at, dimension in enumerate(table.dimensions)
-    ]
-    figures = [columns[name] for name in table.measures]
-    for line in zip(*places, *figures, strict=True):
-        yield [*start, *line[:width], *("" if x is None else str(x) for x in line[width:])]
 
 
 def _make_structure(description: SdmxDescription) -> str:
@@ -321,7 +326,7 @@ def _make_hierarchy(model: Any, column: CodedColumn, common: Mapping[str, str]) 
 
 
 def check_sdmx(
-    folder: Path, description: SdmxDescription, tables: Sequence[Mapping[str, Sequence[Any]]]
+    folder: Path, description: SdmxDescription, tables: Sequence[DescribedLines]
 ) -> list[Finding]:
     """Return what is different in the files of SDMX from the tables of a release.
 
@@ -334,9 +339,10 @@ def check_sdmx(
     findings = []
     if outline != description.outline:
         findings.append(make_finding("EXPORT_DIFFERS", file=STRUCTURE_FILE))
-    for table, columns in zip(description.tables, tables, strict=True):
+    for table, lines in zip(description.tables, tables, strict=True):
         with (folder / table.file).open(encoding="utf-8", newline="") as file:
-            if [*csv.reader(file)] != [*_list_rows(table, columns)]:
+            rows = zip_longest(csv.reader(file), _list_rows(table, lines))
+            if any(row != expected for row, expected in rows):
                 findings.append(make_finding("EXPORT_DIFFERS", file=table.file))
     return findings
 

@@ -28,9 +28,10 @@ from incrowd.release.certificate import (
 from incrowd.release.metadata.assertions import ASSERTIONS, Assertions, parse_assertions
 from incrowd.release.metadata.assertions import FOLDER as METADATA
 from incrowd.release.pages import make_pages
+from incrowd.release.shares_verify import check_shares
 from incrowd.release.synthetic_part import FOLDER as MEASURED
 from incrowd.release.tables_part import MEASURED_FILE
-from incrowd.release.verify_data import check_data
+from incrowd.release.verify_data import check_data, read_hierarchy
 from incrowd.release.verify_guarantee import check_guarantee
 
 _LARGEST = 64 << 20
@@ -96,6 +97,7 @@ def verify(folder: Path | str, *, key: str | None = None) -> list[Finding]:
         return [
             *findings,
             *_check_metadata(folder, certificate),
+            *check_shares(folder, certificate, read_hierarchy),
             *(
                 finding
                 for table in certificate.split_tables()
@@ -226,8 +228,11 @@ def _find_foreign_files(folder: Path, certificate: Certificate) -> list[Finding]
     listed = [path for path, _ in _list_files(certificate)]
     folders = {"scheme", *({MEASURED} if certificate.synthetic else ())}
     folders |= {METADATA} if certificate.assertions or described else set()
-    folders |= {path.partition("/")[0] for path in listed if "/" in path}
-    expected = {FILE, README, PAGE, *folders, *listed, *described}
+    share_files = [
+        table.file for table in [*(certificate.shares or ()), *(certificate.combined or ())]
+    ]
+    folders |= {path.partition("/")[0] for path in [*listed, *share_files] if "/" in path}
+    expected = {FILE, README, PAGE, *folders, *listed, *share_files, *described}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if name == "curator":

@@ -109,7 +109,7 @@ def _find_foreign_values(
     has_stars = certificate.parameters.get("suppressed") in ("starred", "cells")
     starred = {ROOT} if has_stars else set()
     for name, scheme in certificate.table.scheme.items():
-        hierarchy = _read_hierarchy(folder, name, scheme)
+        hierarchy = read_hierarchy(folder, name, scheme)
         is_free = has_free_labels(certificate.parameters)
         allowed = _make_value_check(name, scheme, hierarchy, is_free=is_free)
         values = [value for value in table.values(name) if value not in starred]
@@ -139,7 +139,9 @@ def _find_foreign_values(
 
 def _find_small_classes(sizes: Counts, certificate: Certificate) -> list[Finding]:
     """Find classes below the threshold of their certificate."""
-    least, what = certificate.threshold, "r + k" if certificate.has_noisy_counts else "k"
+    least, what = certificate.threshold, "k"
+    if certificate.has_noisy_counts:
+        what = certificate.threshold_formula
     small = int((sizes < least).sum())
     if not small:
         return []
@@ -299,7 +301,7 @@ def _refuse_bad_counts(table: Table, names: list[str]) -> None:
         raise IncrowdError("a class occurs in several rows of a release with counts")
 
 
-def _read_hierarchy(folder: Path, name: str, column: SchemeColumn) -> Hierarchy | None:
+def read_hierarchy(folder: Path, name: str, column: SchemeColumn) -> Hierarchy | None:
     """Return the listed hierarchy of a column, written as a release writes it; None for a rule."""
     if column.file is None:
         return None

@@ -29,6 +29,7 @@ from incrowd.release.parameters import (
     synthetic_parameters,
     tabulation_parameters,
 )
+from incrowd.release.shares_verify import check_combined, check_share_events
 from incrowd.release.synthetic_part import MeasuredTable, SyntheticPart
 from incrowd.release.tables_guarantee import check_tabulation
 
@@ -55,7 +56,7 @@ def _check_safe(certificate: Certificate) -> list[Finding]:
     if max(map(_count_choices, certificate.events), default=0) > _MOST_CHOICES:
         return [make_finding("EVENTS_TOO_MANY")]
     events = [parse_event(event) for event in certificate.events]
-    implied = parameters_from_events(events)
+    implied = parameters_from_events(events, certificate.layout)
     tables = [table.parameters for table in certificate.tables]
     has_slices = certificate.slices is not None
     if (
@@ -67,7 +68,7 @@ def _check_safe(certificate: Certificate) -> list[Finding]:
         != _has_counts_by_levels(certificate)
         or has_slices != (len(tables) != 1)
     ):
-        what = "these slices" if has_slices else "one safe release"
+        what = certificate.layout or ("these slices" if has_slices else "one safe release")
         return [make_finding("EVENTS_DIFFER", what=what)]
     kind = BOTH if certificate.has_noisy_counts else METHODS[certificate.method].kind
     if not _has_kind(certificate, kind):
@@ -82,7 +83,12 @@ def _check_safe(certificate: Certificate) -> list[Finding]:
     follows = all(map(allows_parameters, implied.tables, tables)) and (
         not has_slices or shared == implied.shared
     )
-    return [*findings, *_check_statement(certificate, follows)]
+    return [
+        *findings,
+        *_check_statement(certificate, follows),
+        *check_share_events(certificate, events),
+        *check_combined(certificate),
+    ]
 
 
 def _check_synthetic(certificate: Certificate) -> list[Finding]:
@@ -216,7 +222,8 @@ def _check_measured_tables(
         sorted(names) != sorted(certificate.table.scheme)
         or {*part.types} != {*names}
         or {*part.points, *(part.written or {})} - {*names}
-        or {*part.keys} & {*names}
+        or {*part.keys, *(part.references or {})} & {*names}
+        or {*part.keys} & {*(part.references or {})}
         or (part.written and not certificate.table.release.file.endswith(".csv"))
     ):
         return [make_finding("SYNTHETIC_COLUMNS_DIFFER")]

@@ -15,6 +15,7 @@ import numpy as np
 
 from incrowd import __version__
 from incrowd.codes.label_form import Form
+from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
 from incrowd.privacy.events import serialize_event
 from incrowd.release.certificate import (
     FILE,
@@ -34,6 +35,8 @@ from incrowd.release.pages import make_pages
 from incrowd.release.parameters import Parameters, tabulation_parameters
 from incrowd.release.product import ColumnRecoding, MethodResult, Product
 from incrowd.release.scheme_words import describe_listed, describe_rule, find_absent
+from incrowd.release.shares_combined import CombinedRows, find_combined_level
+from incrowd.release.shares_part import RowsByValue, ShareTable, list_shown_rows, list_values
 from incrowd.release.synthetic_part import FOLDER, MeasuredTable, SyntheticPart, SyntheticProduct
 from incrowd.spec.about import MetadataFormat
 from incrowd.spec.arx import format_rows
@@ -79,6 +82,7 @@ def write_release(
     certificate = certificate.with_seal() if key is None else certificate.with_signature(key)
     (draft / FILE).write_bytes(certificate.to_canonical_json())
     for name, page in make_pages(certificate).items():
+        (draft / name).parent.mkdir(exist_ok=True)
         (draft / name).write_bytes(page)
     if certificate.assertions is not None or certificate.metadata:
         from incrowd.release.metadata.files import write_metadata  # which few releases need
@@ -97,7 +101,9 @@ def _write_data(draft: Path, outcome: MethodResult, spec: CommonSpec) -> dict[st
         return {"tabulation": part, **_describe_files(tables, parameters or {})}
     several = len(outcome.products) > 1
     tables = [
-        _write_table(draft, f"data-{number}" if several else "data", spec, product)
+        _write_table(
+            draft, product.file_name or (f"data-{number}" if several else "data"), spec, product
+        )
         for number, product in enumerate(outcome.products, 1)
     ]
     first = outcome.products[0]
@@ -105,10 +111,65 @@ def _write_data(draft: Path, outcome: MethodResult, spec: CommonSpec) -> dict[st
         None if outcome.synthetic is None else _write_measured_tables(draft, outcome.synthetic)
     )
     return {
-        "kept": list(first.kept), "noisy": first.noisy,
-        "randomized": first.randomized or None, "synthetic": synthetic,
+        "kept": list(first.kept), "noisy": first.noisy, "shares": _count_shares(outcome, tables),
+        "combined": _combine_files(outcome, tables),
+        "randomized": first.randomized or None, "synthetic": synthetic, "layout": outcome.layout,
         **_describe_files(tables, outcome.parameters if several else first.parameters),
     }  # fmt: skip
+
+
+def _count_shares(outcome: MethodResult, tables: list[Slice]) -> list[ShareTable] | None:
+    """Return the columns counted beside the tables, with the rows that show each value."""
+    share_tables = [
+        share.model_copy(update={"shown": _count_shown(outcome, tables, share.column, share.level)})
+        for share in outcome.shares
+    ]
+    return share_tables or None
+
+
+def _combine_files(outcome: MethodResult, tables: list[Slice]) -> list[CombinedRows] | None:
+    """Return the columns that several files of noisy counts show, by one number per value.
+
+    A person with several rows counts once in each group, so that files which group differently
+    count the people of a value differently: there is no one number.
+    """
+    parameters = {**outcome.parameters, **tables[0].parameters}
+    is_single = len(tables) == 1 or outcome.layout is not None
+    if is_single or "r" not in parameters or ROWS_PER_PERSON in parameters:
+        return None
+    recodings: dict[str, list[ColumnRecoding]] = {}
+    for product in outcome.products:
+        for name, recoding in product.scheme.items():
+            recodings.setdefault(name, []).append(recoding)
+    combined = []
+    for name in sorted({*recodings} - {share.column for share in outcome.shares}):
+        hierarchy = recodings[name][0].hierarchy
+        levels = [recoding.level for recoding in recodings[name] if recoding.level is not None]
+        level = find_combined_level(hierarchy, levels)
+        if level is not None and not is_open(recodings[name][0].column):
+            files = _count_shown(outcome, tables, name, level)
+            values = list_values(hierarchy, level)
+            combined.append(CombinedRows(column=name, level=level, values=values, files=files))
+    return combined or None
+
+
+def _count_shown(
+    outcome: MethodResult, tables: list[Slice], column: str, level: int
+) -> list[RowsByValue]:
+    """Count the rows of each value in the files that tell the values of a level apart."""
+    parts = []
+    for table, product in zip(tables, outcome.products, strict=True):
+        recoding = product.scheme.get(column)
+        if recoding is None or recoding.level is None:
+            continue
+        frequencies, at = product.shown.frequencies, list(product.scheme).index(column)
+        rows = list_shown_rows(
+            recoding.hierarchy, (recoding.level, level),
+            (frequencies.codes[:, at], frequencies.counts),
+        )  # fmt: skip
+        if rows is not None:
+            parts.append(RowsByValue(file=table.release.file, rows=rows))
+    return parts
 
 
 def _describe_files(tables: list[Slice], parameters: Parameters) -> dict[str, Any]:

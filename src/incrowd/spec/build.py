@@ -38,6 +38,7 @@ from incrowd.spec.hierarchies import (
     Dates,
     Declaration,
     Flat,
+    Geo,
     Groups,
     Icd,
     Intervals,
@@ -86,6 +87,10 @@ def _build_declared(
             from incrowd.spec import postcodes
 
             return postcodes.build_postcode_hierarchy(country, other=column.other)
+        case Geo() as declared:
+            from incrowd.spec import geo
+
+            return geo.build_geo_hierarchy(declared, other=column.other)
         case Order() as declared:
             rows = _list_order_rows(declared)
         case CsvFile(file=file, delimiter=delimiter):
@@ -146,6 +151,8 @@ def describe_level(column: Column, level: int, labels: Sequence[str | None]) -> 
             return f"steps of {widths[level - 1]} (such as {choose_example(named)})"
         case Intervals() if level == 0 and (words := describe_numbers(named)):
             return words  # what lies between these numbers is cut
+        case Geo(sizes=sizes) if level < len(sizes):
+            return f"squares of {sizes[level].normalize():f} degrees{example}"
         case Icd(version=version) if level == 0:
             what = "categories of 3 characters" if version == 10 else f"{len(named):,} values"
             return f"{what} (such as {choose_example(named)})"

@@ -29,7 +29,7 @@ from incrowd.spec.model import (
     Spec,
     list_misplaced_roles,
 )
-from incrowd.spec.problem import Place, Problem, find_line, make_problem
+from incrowd.spec.problem import Place, Problem, SpecError, find_line, make_problem
 from incrowd.spec.purpose import complete_release
 from incrowd.spec.table_request import list_summed_columns
 
@@ -38,16 +38,6 @@ _TABLE_SUFFIXES = (
     ".csv", ".tsv", ".parquet", ".arrow", ".feather", ".xlsx", ".xls", ".ods",
     ".sav", ".dta", ".sas7bdat", ".por", ".xpt",
 )  # fmt: skip
-
-
-class SpecError(IncrowdError):
-    """All problems of a spec, together."""
-
-    def __init__(self, source: str, problems: list[Problem]) -> None:
-        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-        listed = "\n".join(f"  {problem}" for problem in problems)
-        super().__init__(f"{source} has {count}:\n{listed}")
-        self.problems = problems
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,7 +307,7 @@ def _validate_plain(document: CommentedMap, plain: dict[str, Any], source: str) 
     except ValidationError as error:
         details = [detail for detail in error.errors() if detail["loc"]]
         model_problems = dict.fromkeys(make_problem(document, detail) for detail in details)
-        problems = [*model_problems, *problems] or [Problem("", error.errors()[0]["msg"])]
+        problems = [*model_problems, *problems] or [make_problem(document, error.errors()[0])]
         raise SpecError(source, problems) from error
 
 
@@ -344,6 +334,10 @@ def find_conflicts(plain: Any) -> list[tuple[tuple[str, ...], str]]:
         column = columns.get(named)
         if isinstance(column, dict) and column.get("role") not in UNPUBLISHED:
             conflicts.append((("columns", named, "role"), PUBLISHED_ID))
+    household = plain.get("household")
+    listed = household.get("columns") if isinstance(household, dict) else None
+    for name in listed if isinstance(listed, list) else ():
+        missing(str(name), "household", "columns")
     if not isinstance(release, dict):
         return conflicts
     if isinstance(release.get("levels"), dict):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 
@@ -266,15 +267,59 @@ class Icd(SpecModel, HierarchyKind):
 
 
 class Postcodes(SpecModel, HierarchyKind):
-    """Postcodes with letters, by the places that they lie in; those of digits have a mask."""
+    """Postcodes by the places that they lie in; those of digits have a mask, except the US's."""
 
     is_ordered: ClassVar[bool | None] = False
 
-    country: Literal["GB", "CA", "NL"]
+    country: Literal["GB", "CA", "NL", "US"]
+
+
+Degrees: TypeAlias = Annotated[Number, Field(ge=-180, le=180)]
+
+
+class Geo(SpecModel, HierarchyKind):
+    """Squares of a public grid, by two columns of degrees that are not published themselves.
+
+    Each of ``sizes`` is a level; a square lies in one of the next size. The area from ``south`` to
+    ``north`` and from ``west`` to ``east`` (across the date line where that is the smaller number)
+    is listed.
+    """
+
+    is_ordered: ClassVar[bool | None] = False
+
+    lat: Text
+    lon: Text
+    sizes: Annotated[tuple[Annotated[Number, Field(gt=0, le=90)], ...], Field(min_length=1)]
+    south: Annotated[Number, Field(ge=-90, le=90)] = Decimal(-90)
+    north: Annotated[Number, Field(ge=-90, le=90)] = Decimal(90)
+    west: Degrees = Decimal(-180)
+    east: Degrees = Decimal(180)
+
+    @model_validator(mode="after")
+    def _check_grid(self) -> Geo:
+        if self.lat == self.lon:
+            raise ValueError("`lat` and `lon` name one column. Name that of each.")
+        if self.south >= self.north:
+            raise ValueError(
+                f"`south` ({self.south}) is not below `north` ({self.north}). Swap them."
+            )
+        for size in self.sizes:
+            if 90 % size:
+                raise ValueError(
+                    f"90 degrees are no multiple of {size}. Use a size such as 0.01, 0.05, 0.25 or "
+                    "1, which fits between equator and pole."
+                )
+        for fine, coarse in pairwise(self.sizes):
+            if coarse % fine or coarse <= fine:
+                raise ValueError(
+                    f"the size {coarse} is not a larger multiple of {fine}. Squares of one size "
+                    "must lie in those of the next."
+                )
+        return self
 
 
 Declaration: TypeAlias = (
-    Intervals | Mask | Groups | Dates | Order | CsvFile | Flat | Countries | Icd | Postcodes
+    Intervals | Mask | Groups | Dates | Order | CsvFile | Flat | Countries | Icd | Postcodes | Geo
 )
 _BARE = ("flat", "countries", "icd")  # what may be said without settings, by its name alone
 
@@ -292,6 +337,7 @@ class HierarchyChoice(SpecModel):
     countries: Countries | None = None
     icd: Icd | None = None
     postcodes: Postcodes | None = None
+    geo: Geo | None = None
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
 

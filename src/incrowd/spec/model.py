@@ -11,12 +11,23 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, model_validator
 
-from incrowd.privacy.events import LARGEST_ROWS
+from incrowd.privacy.events import LARGEST_ROWS, find_most_per_group
 from incrowd.spec.about import About, MetadataFormat
 from incrowd.spec.base import Number, SpecModel, Text
-from incrowd.spec.hierarchies import HierarchyChoice
+from incrowd.spec.class_rules import (
+    CLASS_RULES,
+    Closeness,
+    Disclosure,
+    Diversity,
+    Likeness,
+    Presence,
+)
+from incrowd.spec.coordinates import check_coordinates
+from incrowd.spec.hierarchies import Geo, HierarchyChoice
+from incrowd.spec.household import HouseholdTable, find_household_conflict
 from incrowd.spec.period import EXAMPLES, Every, find_first_day, write_period
 from incrowd.spec.purpose import Purpose
+from incrowd.spec.reference import Reference
 from incrowd.spec.release import (
     ClassesSpec,
     KAnonymitySpec,
@@ -50,8 +61,16 @@ SUMMED_BOUNDS = "its `bounds` and its step stand in the `sum` of the table. Remo
 KEY_ELSEWHERE = (
     "the role `key` is for `method: synthetic`. Give it the role `identifier` or `drop`."
 )
+KEEP_ELSEWHERE = (
+    "the role `keep` publishes a column unchanged, as no differentially private method does. Give "
+    "it the role `quasi` with a hierarchy, `drop` it, or use `method: k-anonymity` or `k-epsilon`."
+)
 PRECISION_ELSEWHERE = "`precision` is for role `noisy` or `method: synthetic`. Remove it."
 
+RARE_ELSEWHERE = (
+    "`rare: keep` is for `method: safe`, which counts the column beside its rows. Remove it: the "
+    "classes of this method lose few values."
+)
 AGGREGATE_ELSEWHERE = (
     "`aggregate` is for `method: k-anonymity`, whose classes it describes. Remove it."
 )
@@ -67,79 +86,21 @@ SEVERAL_ROWS = (
     "then used."
 )
 
+ROWS_COUNTED = (
+    "`per_group` above 1 is for `method: safe`, whose counts are then of rows. Remove it: k counts "
+    "people."
+)
+ROWS_IN_SERIES = (
+    "the noise of a `series` is planned for counts of people. Remove `per_group`, or `series`."
+)
+
 Confirmable: TypeAlias = Literal["role", "written", "hierarchy", "other", "precision", "bounds"]
 HARMLESS_ENTRIES: tuple[Confirmable, ...] = ("role", "written")  # they reveal nothing of the data
-Role: TypeAlias = Literal["identifier", "quasi", "noisy", "sensitive", "weight", "key", "drop"]
-CLASS_RULES = (
-    "diversity",
-    "closeness",
-    "likeness",
-    "disclosure",
-    "presence",
-)  # of sensitive columns
+Role: TypeAlias = Literal[
+    "identifier", "quasi", "noisy", "sensitive", "keep", "weight", "key", "drop"
+]
+_CLASSES = ("k-anonymity", "k-epsilon")  # methods that publish columns unchanged
 UNPUBLISHED: tuple[Role, ...] = ("identifier", "drop", "key")  # their values are never published
-
-
-class Recursive(SpecModel):
-    """Recursive (c,l)-diversity: the rows of the most frequent value, beside those of rare ones."""
-
-    c: Annotated[float, Field(gt=0, allow_inf_nan=False)]
-    l: Annotated[int, Field(ge=2)]  # noqa: E741 - the name it has in the literature
-
-
-class Diversity(SpecModel):
-    """The number of sensitive values every class must show, or how rare the frequent ones are."""
-
-    distinct: Annotated[int, Field(ge=1)] | None = None
-    entropy: Annotated[float, Field(ge=1, allow_inf_nan=False)] | None = None
-    recursive: Recursive | None = None
-    alpha: Annotated[float, Field(gt=0, le=1)] | None = None
-
-
-Bound = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-
-
-class Likeness(SpecModel):
-    """How much more frequent a sensitive value may be in a class than in the table."""
-
-    basic: Bound | None = None
-    enhanced: Bound | None = None
-
-
-class Disclosure(SpecModel):
-    """How many powers of 2 a share may differ from the table's: of each value, or those present."""
-
-    every: Bound | None = None
-    present: Bound | None = None
-
-
-Share = Annotated[float, Field(ge=0, le=1)]
-
-
-class Presence(SpecModel):
-    """Delta-presence: the share that a value may have in each class, from ``least`` to ``most``."""
-
-    value: Text
-    least: Share = 0.0
-    most: Share = 1.0
-
-    @model_validator(mode="after")
-    def _check_bounds(self) -> Presence:
-        if self.least > self.most:
-            raise ValueError(f"`least` ({self.least}) exceeds `most` ({self.most}). Swap them.")
-        return self
-
-
-class Closeness(SpecModel):
-    """The distance that a class's sensitive values may have from the table's, from 0 to 1.
-
-    ``equal`` takes all values to be equally far apart; ``ordered`` moves along their order,
-    ``hierarchical`` along their hierarchy.
-    """
-
-    equal: Annotated[float, Field(ge=0, le=1)] | None = None
-    ordered: Annotated[float, Field(ge=0, le=1)] | None = None
-    hierarchical: Annotated[float, Field(ge=0, le=1)] | None = None
 
 
 AggregateName: TypeAlias = Literal["mean", "median"]
@@ -151,7 +112,9 @@ class Column(SpecModel):
     ``allow`` names what a release refuses to publish unless the curator says that it may.
     ``linked`` names the quasi column whose suppressed cells it shares. ``aggregate`` shows the
     mean or the median of each class in place of its numbers. ``values`` lists the categories of a
-    noisy column, which randomized response then protects in place of noise.
+    noisy column, which randomized response then protects in place of noise. ``references`` names
+    the release whose made-up keys a made-up key refers to. ``rare`` has its values counted beside
+    the rows, which may lose the rare ones.
     ``written`` says how its values are written, where that is not the usual way. ``confirm`` names
     the entries that a draft took from the data. A safe release refuses to
     run until they are confirmed to be public knowledge, by removing them from the list.
@@ -165,6 +128,7 @@ class Column(SpecModel):
     precision: Annotated[Number, Field(gt=0)] | None = None
     bounds: tuple[Number, Number] | None = None
     weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+    rare: Literal["keep"] | None = None
     diversity: Diversity | None = None
     closeness: Closeness | None = None
     likeness: Likeness | None = None
@@ -172,7 +136,8 @@ class Column(SpecModel):
     presence: Presence | None = None
     linked: Text | None = None
     aggregate: AggregateName | None = None
-    allow: tuple[Literal["free_text", "id"], ...] = ()
+    references: Reference | None = None
+    allow: tuple[Literal["free_text", "id", "hipaa"], ...] = ()
     confirm: tuple[Confirmable, ...] = ()
 
     model_config = ConfigDict(
@@ -203,6 +168,10 @@ class Column(SpecModel):
             fits_intervals = name == "precision" and self.hierarchy and self.hierarchy.intervals
             if getattr(self, name) is not None and self.role != "noisy" and not fits_intervals:
                 raise ValueError(f"`{name}` is for role `noisy`, not `{self.role}`. Remove it.")
+        if self.rare is not None and not general:
+            raise ValueError(
+                f"`rare` is for role `quasi` or `sensitive`, not `{self.role}`. Remove it."
+            )
         if self.closeness and self.closeness.hierarchical is not None and self.hierarchy is None:
             raise ValueError("`closeness: {hierarchical: …}` needs a hierarchy. Add one.")
         if self.aggregate is not None and self.has_class_rules:
@@ -213,6 +182,8 @@ class Column(SpecModel):
         for name in (*CLASS_RULES, "linked", "aggregate"):
             if getattr(self, name) is not None and self.role != "sensitive":
                 raise ValueError(f"`{name}` is for role `sensitive`, not `{self.role}`. Remove it.")
+        if self.references is not None and self.role != "key":
+            raise ValueError(f"`references` is for role `key`, not `{self.role}`. Remove it.")
         if self.bounds is not None and self.bounds[0] >= self.bounds[1]:
             raise ValueError(
                 f"`bounds` must rise, got {self.bounds[0]} and {self.bounds[1]}. Swap them."
@@ -255,6 +226,7 @@ class Part(SpecModel):
 class PersonId(SpecModel):
     """Several rows may belong to one person, told by this column; at most ``rows`` are used.
 
+    With ``per_group`` above 1 rows are counted in place of people, so many of a person per group.
     A row without an id is nobody's: such tables are refused unless ``without_id`` says to drop
     those rows. ``protects`` says that the id is that of a household, all of whose members are
     protected together.
@@ -262,6 +234,7 @@ class PersonId(SpecModel):
 
     id: Text
     rows: Annotated[int, Field(ge=1, le=LARGEST_ROWS)] = 1
+    per_group: Annotated[int, Field(ge=1, le=LARGEST_ROWS)] = 1
     without_id: Literal["drop"] | None = None
     period: Period | None = None
     protects: Literal["household"] | None = None
@@ -274,9 +247,11 @@ class Spec(SpecModel):
     how many people the curator says there are, or that their true number is public; what to expect
     is said from it. Only a number that is written here may move the split of a budget. ``ledger``
     is the file of the privacy budget, beside the spec. ``confirm`` marks a ``unit`` that a draft
-    has guessed; every method refuses to run until it is confirmed. ``about`` is what the curator
+    has guessed; every method refuses to run until it is confirmed. A ``household`` has a table of
+    its own, beside that of its people. ``about`` is what the curator
     asserts of the release, ``describe`` the metadata files that are written from it. A ``purpose``
-    without a ``release`` stands for the release of :mod:`incrowd.spec.purpose`.
+    without a ``release`` stands for the release of :mod:`incrowd.spec.purpose`. ``hipaa`` says that
+    the published columns must keep to the list of HIPAA's safe harbor.
     """
 
     table: Text | None = None
@@ -286,9 +261,11 @@ class Spec(SpecModel):
     size: Annotated[int, Field(ge=1, le=2**53)] | Literal["public"] | None = None
     unit: PersonId | Literal["one row per person"] = "one row per person"
     part: Part | None = None
+    household: HouseholdTable | None = None
     confirm: tuple[Literal["unit"], ...] = ()
     columns: Annotated[dict[Text, Column], Field(min_length=1)]
     purpose: Purpose | None = None
+    hipaa: Literal["safe-harbor"] | None = None
     release: ReleaseSpec | None = None
     about: About | None = None
     describe: tuple[MetadataFormat, ...] = ()
@@ -313,7 +290,15 @@ class Spec(SpecModel):
         ):
             raise ValueError(f"column '{self.unit.id}': {PUBLISHED_ID}")
         self._check_period()
+        self._check_per_group()
+        check_coordinates(self.places, {name: column.role for name, column in self.columns.items()})
         release = self.release
+        if self.household is not None:
+            conflict = find_household_conflict(
+                self.household, self.unit, self.columns, release, has_part=self.part is not None
+            )
+            if conflict is not None:
+                raise ValueError(conflict)
         if "registry" in self.describe and isinstance(release, ClassesSpec):
             raise ValueError(REGISTRY_ELSEWHERE.format(release.method))
         if release is None:
@@ -345,6 +330,15 @@ class Spec(SpecModel):
         self._refuse_elsewhere(synthetic=isinstance(release, SyntheticSpec))
         return self
 
+    @property
+    def places(self) -> dict[str, Geo]:
+        """The columns that are made of two columns of coordinates."""
+        return {
+            name: column.hierarchy.geo
+            for name, column in self.columns.items()
+            if column.hierarchy is not None and column.hierarchy.geo is not None
+        }
+
     def _refuse_noisy_misfits(self, release: TablesSpec) -> None:
         """Refuse noisy columns that no table sums, and sums of other columns."""
         for name in self.columns_with_role("noisy"):
@@ -356,6 +350,27 @@ class Spec(SpecModel):
             role = self.columns[name].role
             if role != "noisy":
                 raise ValueError(f"column '{name}': {SUMMED_ROLE.format(role)}")
+
+    def _check_per_group(self) -> None:
+        """Refuse more rows in a group than are used, and counts of rows where people count."""
+        unit, release = self.unit, self.release
+        if not isinstance(unit, PersonId) or unit.per_group == 1:
+            return
+        if unit.per_group > unit.rows:
+            raise ValueError(
+                f"`unit`: `per_group` ({unit.per_group}) exceeds `rows` ({unit.rows}), the rows of "
+                "a person that are used. Use at most as many."
+            )
+        if unit.per_group > (most := find_most_per_group(unit.rows)):
+            raise ValueError(
+                f"`unit`: {unit.rows} rows of a person, up to {unit.per_group} in one group, can "
+                "lie in too many ways to account for each. Use `per_group` of at most "
+                f"{most}, or fewer `rows`."
+            )
+        if release is not None and not isinstance(release, SafeSpec):
+            raise ValueError(f"`unit`: {ROWS_COUNTED}")
+        if isinstance(release, SafeSpec) and release.series is not None:
+            raise ValueError(f"`unit`: {ROWS_IN_SERIES}")
 
     def _check_period(self) -> None:
         """Refuse a period without a part, and a part without a period."""
@@ -396,14 +411,18 @@ class Spec(SpecModel):
             )
 
     def _refuse_elsewhere(self, *, synthetic: bool) -> None:
-        """Refuse what belongs to synthetic rows alone, and what they do not have."""
+        """Refuse what belongs to other methods: to synthetic rows, to classes."""
         for name, column in self.columns.items():
             if synthetic and column.role == "noisy":
                 raise ValueError(f"column '{name}': {NOISY_UNDER_SYNTHETIC}")
+            if column.role == "keep" and not isinstance(self.release, ClassesSpec):
+                raise ValueError(f"column '{name}': {KEEP_ELSEWHERE}")
             if not synthetic and column.role == "key":
                 raise ValueError(f"column '{name}': {KEY_ELSEWHERE}")
             if not synthetic and column.role != "noisy" and column.precision is not None:
                 raise ValueError(f"column '{name}': {PRECISION_ELSEWHERE}")
+            if isinstance(self.release, ClassesSpec) and column.rare is not None:
+                raise ValueError(f"column '{name}': {RARE_ELSEWHERE}")
 
     def columns_with_role(self, *roles: Role) -> tuple[str, ...]:
         """Return the names of the columns with one of the roles, in the order of the spec."""
@@ -424,22 +443,27 @@ def list_misplaced_roles(
     release: Mapping[str, Any], columns: Mapping[str, Any]
 ) -> list[tuple[tuple[str, ...], str]]:
     """Return what a spec, as plain values, has that its method does not, each with its place."""
-    synthetic = release.get("method") == "synthetic"
+    method = str(release.get("method", "safe"))
+    synthetic = method == "synthetic"
     role, problem = ("noisy", NOISY_UNDER_SYNTHETIC) if synthetic else ("key", KEY_ELSEWHERE)
     misplacements: list[tuple[tuple[str, ...], str]] = []
     refusals = {"safe": NOISY_UNDER_SAFE, "tables": NOISY_UNDER_TABLES}
-    refusal = refusals.get(str(release.get("method", "safe")))
+    refusal = refusals.get(method)
     summed = list_summed_columns(release.get("tables"))
     for name, column in columns.items():
         if not isinstance(column, dict):
             continue
         if refusal and column.get("role") == "noisy" and name not in summed:
             misplacements.append((("columns", name, "role"), refusal.format(name)))
+        if column.get("role") == "keep" and method not in _CLASSES:
+            misplacements.append((("columns", name, "role"), KEEP_ELSEWHERE))
         if column.get("role") == role:
             misplacements.append((("columns", name, "role"), problem))
         precise = column.get("precision") is not None and column.get("role") != "noisy"
         if precise and not synthetic:
             misplacements.append((("columns", name, "precision"), PRECISION_ELSEWHERE))
+        if column.get("rare") is not None and str(release.get("method")).startswith("k-"):
+            misplacements.append((("columns", name, "rare"), RARE_ELSEWHERE))
     rules = release.get("rules") if synthetic else None
     for rule in rules if isinstance(rules, list) else ():
         for name in _list_rule_names(rule):

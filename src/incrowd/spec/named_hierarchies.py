@@ -20,8 +20,9 @@ _INTERVALS: dict[str, dict[str, Any]] = {
     "scale_1_7": {"from": 1, "to": 7, "cuts": [[1, 3, 4, 5, 6], [1, 4, 5]]},
     "scale_0_10": {"from": 0, "to": 10, "cuts": [[0, 3, 6, 9], [0, 6]]},
 }  # fmt: skip
+_OTHERS: dict[str, dict[str, Any]] = {"hipaa_zip": {"postcodes": {"country": "US"}}}
 _STATES = {"us_states": "code", "us_state_names": "name"}
-NAMES = (*_INTERVALS, *_STATES)
+NAMES = (*_INTERVALS, *_OTHERS, *_STATES)
 
 
 @cache
@@ -35,6 +36,8 @@ def expand_name(name: str) -> dict[str, Any]:
     """
     if name in _INTERVALS:
         return {"intervals": _INTERVALS[name]}
+    if name in _OTHERS:
+        return _OTHERS[name]
     regions: dict[str, dict[str, list[str]]] = {}
     for row in read_list("us_states"):
         divisions = regions.setdefault(row["region"], {})

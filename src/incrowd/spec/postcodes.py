@@ -1,9 +1,16 @@
-"""Postcodes with letters in them, of countries where the first characters are a place.
+"""Postcodes of countries where the first characters are a place.
 
 Great Britain (with the Crown Dependencies): district without its trailing letter (SW1 of
 SW1A 1AA), then area (SW). Canada: forward sortation area (K1A), then its first letter, a
 province or part of one. The Netherlands: the four digits, then three, two and one of them.
 What stands behind is dropped. Codes that no place has, like BX, are outside the domain.
+
+The United States: the first three digits, as HIPAA's safe harbor allows (45 CFR
+164.514(b)(2)(i)(B)), then the first one. An area of 20,000 people or fewer is 000. These areas are
+those of ``lists/small_zip_areas.csv``: what the census of 2000 (the list in the guidance of the
+Department of Health and Human Services), of 2010 or of 2020 found small, and military mail, whose
+areas the census does not count. An area that was small in one of them stays 000, although the rule
+asks for the current figures alone.
 """
 
 from __future__ import annotations
@@ -11,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from decimal import Decimal
 from functools import partial
 from typing import Literal, TypeAlias
 
@@ -18,11 +26,14 @@ from incrowd.codes.hierarchy import ROOT, Hierarchy, build_from_rows
 from incrowd.codes.values import canonicalize_value
 from incrowd.spec.public_list import find_distinct_texts, fits_nearly_all, read_list
 
-Country: TypeAlias = Literal["GB", "CA", "NL"]
+Country: TypeAlias = Literal["GB", "CA", "NL", "US"]
 
 _AREAS = [row["area"] for row in read_list("postcode_areas") if row["country"] == "GB"]
 # Canada does without letters that are easily mistaken, and without W and Z in the first place.
 _FIRST, _OTHER = "ABCEGHJKLMNPRSTVXY", "ABCEGHJKLMNPRSTVWXYZ"
+SMALL_AREAS = frozenset(row["prefix"] for row in read_list("small_zip_areas"))
+_SMALL = "000"  # in place of their first three digits
+_RECOGNIZED: tuple[Country, ...] = ("GB", "CA", "NL")  # by form; digits alone may be anything
 _FORMS: dict[Country, re.Pattern[str]] = {
     # A district is one or two digits, or one and a letter. A sector's digit needs its blank.
     "GB": re.compile(
@@ -31,6 +42,7 @@ _FORMS: dict[Country, re.Pattern[str]] = {
     ),
     "CA": re.compile(rf"(?P<kept>[{_FIRST}][0-9][{_OTHER}])(?P<rest> ?[0-9][{_OTHER}][0-9])?"),
     "NL": re.compile(r"(?P<kept>[1-9][0-9]{3})(?P<rest> ?[A-Z]{2})?"),
+    "US": re.compile(r"(?P<kept>[0-9]{3})(?P<rest>[0-9]{2}(?:[ -]?[0-9]{4})?|\*\*)?"),
 }
 
 
@@ -47,12 +59,16 @@ def find_postcode(text: str, country: Country) -> str | None:
     ('K1A', None)
     >>> find_postcode("1234AB", "NL"), find_postcode("0123", "NL")
     ('1234', None)
+    >>> [find_postcode(x, "US") for x in ("48104", "48104-1234", "481", "05901", "4810")]
+    ['481**', '481**', '481**', '000**', None]
     """
     match = _match_postcode(text, country)
     if match is None:
         return None
     if country == "GB":
         return f"{match['area']}{int(match['one'] or match['two'])}"
+    if country == "US":
+        return f"{_SMALL if match['kept'] in SMALL_AREAS else match['kept']}**"
     return match["kept"]
 
 
@@ -66,14 +82,22 @@ def _list_rows(country: Country) -> list[tuple[str, ...]]:
         case "NL":
             codes = map(str, range(1000, 10000))
             return [(x, f"{x[:3]}*", f"{x[:2]}**", f"{x[0]}***", ROOT) for x in codes]
+        case "US":
+            areas = (f"{x:03}" for x in range(1, 1000))
+            large = [(f"{x}**", f"{x[0]}****", ROOT) for x in areas if x not in SMALL_AREAS]
+            return [(f"{_SMALL}**", f"{_SMALL}**", ROOT), *large]
 
 
 def build_postcode_hierarchy(country: Country, *, other: str | None = None) -> Hierarchy:
     """Return the postcodes of a country by the larger places that they lie in."""
 
     def locate(value: object) -> str | None:
-        text = canonicalize_value(value)
-        return text if text is None else find_postcode(text, country) or text
+        is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+        text = value if isinstance(value, str) else canonicalize_value(value)
+        if text is None:
+            return None
+        text = text.zfill(5) if country == "US" and is_number else text  # zeros that it lost
+        return find_postcode(text, country) or canonicalize_value(text)
 
     return replace(build_from_rows(_list_rows(country), other=other, exact=True), locate=locate)
 
@@ -84,7 +108,7 @@ def recognize_postcodes(texts: Iterable[str]) -> Country | None:
     A letter and digits (E11), or digits alone (1234), may be anything: most must have more.
     """
     met = find_distinct_texts(texts)
-    for country in _FORMS:
+    for country in _RECOGNIZED:
         if fits_nearly_all(met, partial(find_postcode, country=country)):
             telling = sum(_is_distinctive(text, country) for text in met)
             return country if 2 * telling > len(met) else None

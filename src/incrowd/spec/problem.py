@@ -1,20 +1,22 @@
-"""One thing that is wrong with a spec: where it stands, and how to correct it."""
+"""What is wrong with a spec, in words, and on which line it stands."""
 
 from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from pydantic import BaseModel
 from ruamel.yaml.comments import CommentedMap
 
+from incrowd.errors import IncrowdError
 from incrowd.spec.about import About
 from incrowd.spec.hierarchies import HierarchyChoice, list_kinds
+from incrowd.spec.household import HouseholdTable
 from incrowd.spec.model import Column, Spec
 from incrowd.spec.release import build_combined_model
 
-Place = tuple[str | int, ...]
+Place: TypeAlias = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,16 @@ class Problem:
     def __str__(self) -> str:
         where = f"line {self.line}, " if self.line else ""
         return f"{where}{self.place}: {self.message}" if self.place else f"{where}{self.message}"
+
+
+class SpecError(IncrowdError):
+    """All problems of a spec, together."""
+
+    def __init__(self, source: str, problems: list[Problem]) -> None:
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        listed = "\n".join(f"  {problem}" for problem in problems)
+        super().__init__(f"{source} has {count}:\n{listed}")
+        self.problems = problems
 
 
 def make_problem(document: CommentedMap, detail: Any) -> Problem:
@@ -81,7 +93,7 @@ def _list_known_keys(place: Place) -> list[str]:
     """Return the keys that would be known where an unknown one stands."""
     models: dict[str, type[BaseModel]] = {
         "": Spec, "about": About, "release": build_combined_model(),
-        "hierarchy": HierarchyChoice, **list_kinds(),
+        "household": HouseholdTable, "hierarchy": HierarchyChoice, **list_kinds(),
     }  # fmt: skip
     parent = place[-2] if len(place) > 1 else ""
     if len(place) == 3 and place[0] == "columns":

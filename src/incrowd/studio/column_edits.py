@@ -41,6 +41,8 @@ def apply_action(work: OpenSpec, names: Sequence[str], form: Mapping[str, str]) 
             set_hierarchies(work, names, form)
         case "weight":
             set_weights(work, names, form.get("weight", ""))
+        case "count" | "count-not" as action:
+            set_counted(work, names, is_counted=action == "count")
         case "confirm":
             work.apply_changes(spec_edits.confirm_entries(work.file, names, HARMLESS_ENTRIES))
         case other:
@@ -137,3 +139,17 @@ def set_weights(work: OpenSpec, names: Sequence[str], text: str) -> None:
         )
     written = None if weight == 1 else int(weight) if weight.is_integer() else weight
     work.apply_changes({("columns", name, "weight"): written for name in names})
+
+
+def set_counted(work: OpenSpec, names: Sequence[str], *, is_counted: bool) -> None:
+    """Have the values of columns counted beside the rows of a safe release, or not."""
+    columns = work.file.spec.columns
+    other = next((name for name in names if columns[name].role not in _GENERALIZED), None)
+    if other is not None:
+        raise IncrowdError(
+            f"Column '{other}' has the role '{columns[other].role}': its values are not counted. "
+            "Do not select it."
+        )
+    work.apply_changes(
+        {("columns", name, "rare"): "keep" if is_counted else None for name in names}
+    )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from incrowd.release.tables_column import TabulatedColumn
-from incrowd.release.tables_verify import PublishedCells
+from incrowd.release.tables_read import PublishedCells
 
 SHADES = 10
 _MOST_GROUPS = 40  # along an axis, of the level that is shown first

@@ -20,6 +20,7 @@ from incrowd.spec.hierarchies import (
     Dates,
     Declaration,
     Flat,
+    Geo,
     HierarchyChoice,
     Icd,
     Intervals,
@@ -29,6 +30,7 @@ from incrowd.spec.hierarchies import (
 )
 from incrowd.studio.number_form import normalize_number
 
+GEO = "geo"  # for columns that are made of two others alone
 KINDS = {
     "intervals": "Intervals: ranges of numbers",
     "dates": "Dates: day, month, year, decade",
@@ -38,8 +40,9 @@ KINDS = {
     "mask": "Mask: characters masked one by one",
     "countries": "Countries: region and continent",
     "icd": "Diagnoses: categories and chapters of the ICD",
-    "postcodes": "Postcodes with letters: district and area",
+    "postcodes": "Postcodes: district and area",
     "csv": "File: a hierarchy in ARX format",
+    GEO: "Squares: places by latitude and longitude",
 }
 ABOUT = {
     "intervals": "Level 0 has one label per step; each further level has wider intervals.",
@@ -52,7 +55,9 @@ ABOUT = {
     "icd": "Categories of the ICD, by tens and by chapter: a public list.",
     "postcodes": "Postcodes of one country by district and area: a public list.",
     "csv": "One line per value with its labels by level, in a file in the folder of the spec.",
+    GEO: "Level 0 has the smallest squares; each further level has those of the next size.",
 }
+SIDES = ("south", "north", "west", "east")
 DATE_LEVELS = ("day", "month", "quarter", "year", "decade")
 EVERY_DATE_LEVEL = ("hour", "day", "week", "weekday", "month", "quarter", "year", "decade")
 MOST_CUTS = 60  # bounds of a level that are listed one by one
@@ -116,6 +121,10 @@ def read_declaration(kind: str, form: FormAnswers) -> dict[str, Any]:
             intervals = {"version": parse_number(form.get("version", ""))}
         case "postcodes":
             intervals = {"country": form.get("country", "")}
+        case "geo":
+            intervals = {name: form.get(name, "") for name in ("lat", "lon")}
+            intervals["sizes"] = parse_numbers(form.get("sizes", ""))
+            intervals |= {name: parse_number(form.get(name, "")) for name in SIDES}
         case _:
             raise ValueError(kind)
     return {kind: intervals}
@@ -210,6 +219,10 @@ def make_form_fields(declared: Declaration | None) -> dict[str, Any]:
             return {"values": "\n".join(declared.values)}
         case CsvFile():
             return {"file": declared.file.as_posix(), "delimiter": declared.delimiter or ""}
+        case Geo():
+            sides = {name: format_decimal(getattr(declared, name)) for name in SIDES}
+            sizes = ", ".join(map(format_decimal, declared.sizes))
+            return {"lat": declared.lat, "lon": declared.lon, "sizes": sizes, **sides}
         case Countries() | Icd() | Postcodes():
             return {name: str(value) for name, value in declared.model_dump().items()}
         case _:

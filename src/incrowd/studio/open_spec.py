@@ -83,6 +83,9 @@ def _compute_digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+_TABLE = ("table", "sheet", "header", "household")  # entries of a spec that say what is read
+
+
 @dataclass(eq=False)
 class OpenSpec:
     """A table on its way to a release, and the spec that says how.
@@ -158,7 +161,7 @@ class OpenSpec:
             )
             return
         old, new = self.file.spec, file.spec
-        if (old.table, old.sheet, old.header) != (new.table, new.sheet, new.header):
+        if any(getattr(old, name) != getattr(new, name) for name in _TABLE):
             self._set_conflict(
                 state, f"'{name}' was changed by another program and now names another table."
             )

@@ -24,6 +24,10 @@ ROLES = {  # in short, and how the column is published
         "Sensitive",
         "What an attacker must not learn. k-anonymity publishes it unchanged.",
     ),
+    "keep": (
+        "Keep",
+        "Needs no protection, even if it becomes known. k-anonymity publishes it unchanged.",
+    ),
     "noisy": ("Noisy", "Numbers that k-epsilon publishes with noise."),
     "weight": (
         "Survey weight",
@@ -45,10 +49,13 @@ def confirm_entries(file: SpecFile, names: Iterable[str], entries: Collection[st
     return changes
 
 
-def set_unit(column: str, *, without_id: bool = False, rows: int = 1) -> Changes:
+def set_unit(
+    column: str, *, without_id: bool = False, rows: int = 1, per_group: int = 1
+) -> Changes:
     """Set the unit: one person per row, or the rows that share the id of a column.
 
-    ``without_id`` leaves out the rows that have no id; at most ``rows`` of a person are used.
+    ``without_id`` leaves out the rows that have no id; at most ``rows`` of a person are used, and
+    at most ``per_group`` of them count in one group.
     Whoever chooses the unit has confirmed it.
     """
     if not column:
@@ -56,6 +63,8 @@ def set_unit(column: str, *, without_id: bool = False, rows: int = 1) -> Changes
     chosen: dict[str, Any] = {"id": column}
     if rows > 1:
         chosen["rows"] = rows
+    if per_group > 1:
+        chosen["per_group"] = per_group
     if without_id:
         chosen["without_id"] = "drop"
     return {("unit",): chosen, ("confirm",): None}
@@ -124,6 +133,8 @@ def set_method(file: SpecFile, chosen: str) -> Changes:
     unit = file.spec.unit
     if chosen in ("synthetic", "tables") and isinstance(unit, PersonId) and unit.rows > 1:
         changes["unit", "rows"] = None  # they use one row of each person
+    if chosen != "safe" and isinstance(unit, PersonId) and unit.per_group > 1:
+        changes["unit", "per_group"] = None  # their k, and their rows, are of people
     if old is None or "release" not in file.document:
         return {**changes, ("release",): {"method": chosen, **_USUAL[chosen]}}
     if old.method == chosen:

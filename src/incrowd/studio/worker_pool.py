@@ -205,21 +205,35 @@ def _open_cached_table(
 
 
 @lru_cache(maxsize=4)
-def _read_cached_table(
-    place: str, sheet: str | None, header: int | None, stamp: tuple[int, int],
-    written: tuple[tuple[str, str], ...],
-) -> Any:  # fmt: skip
-    """Return a table as a spec says that its columns are written."""
-    from incrowd.spec.value_format import ValueFormat
+def _join_cached_table(
+    place: str, sheet: str | None, header: int | None, stamp: tuple[int, int], joined: _Joined
+) -> Any:
+    """Return a table with the columns of its households, as both files have them."""
+    from incrowd.engine.source import open_table
     from incrowd.studio.worker_pool import CachedTable
 
     table = _open_cached_table(place, sheet, header, stamp)
-    readers = {
-        name: ValueFormat.model_validate_json(text).make_reader()
-        for name, text in written
-        if name in table.columns
-    }
-    return CachedTable(table.interpret_values(readers)) if readers else table
+    households = open_table(joined.place)
+    return CachedTable(table.join_table(joined.column, households, joined.other_column))
+
+
+@lru_cache(maxsize=4)
+def _read_cached_table(
+    place: str, sheet: str | None, header: int | None, stamp: tuple[int, int],
+    declared: tuple[tuple[str, str], ...], joined: _Joined | None = None,
+) -> Any:  # fmt: skip
+    """Return a table as a spec says that its columns are written."""
+    from incrowd.engine.source import read_as_declared
+    from incrowd.spec.model import Column
+    from incrowd.studio.worker_pool import CachedTable
+
+    if joined is None:
+        table = _open_cached_table(place, sheet, header, stamp)
+    else:
+        table = _join_cached_table(place, sheet, header, stamp, joined)
+    columns = {name: Column.model_validate_json(text) for name, text in declared}
+    read = read_as_declared(table, columns)
+    return table if read is table else CachedTable(read)
 
 
 @lru_cache(maxsize=4)
@@ -228,6 +242,16 @@ def _parse_cached_spec(text: str, path: str) -> Any:
     from incrowd.spec.file import parse_spec
 
     return parse_spec(text, path=Path(path))
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """A table of households that is joined to one of people, by a column of each."""
+
+    place: str
+    stamp: tuple[int, int]
+    column: str
+    other_column: str
 
 
 @dataclass(frozen=True)
@@ -242,7 +266,7 @@ class SpecSnapshot:
 
     def open_raw_table(self) -> Any:
         """Return the table, as the file has it."""
-        return _open_cached_table(self.place, self.sheet, self.header, self._read_file_stamp())
+        return _open_cached_table(self.place, self.sheet, self.header, _read_file_stamp(self.place))
 
     def parse_spec(self) -> Any:
         """Return the spec alone."""
@@ -251,14 +275,18 @@ class SpecSnapshot:
     def open_spec_and_table(self) -> tuple[Any, Any]:
         """Return the spec, and the table as it says that it is written."""
         file = self.parse_spec()
-        written = {
-            name: column.written.model_dump_json()
+        places = file.spec.places
+        declared = {
+            name: column.model_dump_json(
+                by_alias=True, exclude_defaults=True, include={"role", "written", "hierarchy"}
+            )
             for name, column in file.spec.columns.items()
-            if column.written is not None
+            if column.written is not None or name in places
         }
         return file, _read_cached_table(
-            self.place, self.sheet, self.header, self._read_file_stamp(), tuple(written.items())
-        )
+            self.place, self.sheet, self.header, _read_file_stamp(self.place),
+            tuple(declared.items()), _find_joined(file),
+        )  # fmt: skip
 
     def open_uncached(self) -> tuple[Any, Any]:
         """Return the spec and its table, of which nothing is cached."""
@@ -269,13 +297,23 @@ class SpecSnapshot:
             file, open_table(self.place, sheet=self.sheet, header=self.header)
         )
 
-    def _read_file_stamp(self) -> tuple[int, int]:
-        """Return what changes with the file."""
-        path = Path(self.place)
-        if not path.exists():
-            return 0, 0
-        file_stamp = path.stat()
-        return file_stamp.st_mtime_ns, file_stamp.st_size
+
+def _read_file_stamp(place: str) -> tuple[int, int]:
+    """Return what changes with the file."""
+    path = Path(place)
+    if not path.exists():
+        return 0, 0
+    file_stamp = path.stat()
+    return file_stamp.st_mtime_ns, file_stamp.st_size
+
+
+def _find_joined(file: Any) -> _Joined | None:
+    """Return the table of households that a spec names; None without one."""
+    household, unit = file.spec.household, file.spec.unit
+    if household is None or household.table is None:
+        return None
+    place = str(file.folder / household.table)
+    return _Joined(place, _read_file_stamp(place), unit.id, household.id or unit.id)
 
 
 @dataclass

@@ -20,7 +20,7 @@ from typing import Any
 
 from incrowd.curate.draft.draft import draft, format_source
 from incrowd.engine.address import is_address, parse_address
-from incrowd.engine.source import open_table
+from incrowd.engine.source import open_joined_table, open_table
 from incrowd.errors import IncrowdError
 from incrowd.spec.file import SpecFile, parse_spec, read_spec_file
 from incrowd.studio.open_spec import TABLES, FileState, OpenSpec, get_table_title
@@ -174,14 +174,17 @@ class Workspace:
         table = open_table(place, sheet=file.spec.sheet, header=file.spec.header)
         guessed = draft(table, name=file.spec.table)
         work = OpenSpec(
-            secrets.token_hex(8), place, table, file, guessed, state, self._require_paths_inside
-        )
+            secrets.token_hex(8), place, open_joined_table(file, table), file, guessed, state,
+            self._require_paths_inside,
+        )  # fmt: skip
         return self._remember_spec(work, replaced=existing)
 
     def _require_paths_inside(self, file: SpecFile) -> None:
-        """Refuse a spec with a hierarchy or a ledger that does not lie below the folder."""
+        """Refuse a spec whose hierarchies, ledger or second table do not lie below the folder."""
         if file.spec.ledger is not None:
             self.resolve_path(str(file.folder / file.spec.ledger))
+        if file.spec.household is not None and file.spec.household.table is not None:
+            self.resolve_path(str(file.folder / file.spec.household.table))
         for column in file.spec.columns.values():
             if column.hierarchy is not None and column.hierarchy.csv is not None:
                 self.resolve_path(str(file.folder / column.hierarchy.csv.file))

@@ -27,7 +27,7 @@ from incrowd.anonymize.synthetic.model import Model
 from incrowd.anonymize.synthetic.released import Key, Released
 from incrowd.anonymize.synthetic.stage import ROUND_GAP, ROUND_STEPS
 
-FINAL_GAP = 0.9
+FINAL_GAP = 0.05
 FINAL_STEPS = 2000
 TOLERANCE = 4.0
 

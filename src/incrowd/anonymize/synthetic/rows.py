@@ -1,11 +1,12 @@
 """Drawing rows from a model, so that the rows add little error of their own.
 
-Cliques are drawn from the root down. Rows that agree on a separator form a group; the group's
-values are whole numbers near its probabilities, floors plus a systematic draw of what the floors
-leave, so that every count is within one of what the model expects. Within a group, values are
-interleaved along an order by other columns, so that they are spread evenly over those as well. In
-the end rows exchange values where that serves pairs of columns
-(:mod:`incrowd.anonymize.synthetic.exchange`).
+Cliques are drawn from the root down, and their columns one by one. The count of each value is
+within one of what the model expects. Rows that agree on what the clique has drawn form a group; the
+counts are divided among groups in whole numbers near the model's probabilities
+(:mod:`incrowd.anonymize.synthetic.rounded_table`). Within a group, values are interleaved along an
+order by other columns, so that they are spread evenly over those as well. In the end rows exchange
+values where that serves pairs of columns (:mod:`incrowd.anonymize.synthetic.exchange`), which
+leaves the counts of single columns as they are.
 
 Everything here is post-processing of released results: no privacy depends on it.
 """
@@ -18,6 +19,7 @@ import numpy as np
 
 from incrowd.anonymize.synthetic.exchange import exchange_values
 from incrowd.anonymize.synthetic.model import Model
+from incrowd.anonymize.synthetic.rounded_table import round_table
 from incrowd.arrays import Codes, Counts, Floats, Places
 
 ORDERED_BY = 4
@@ -32,17 +34,19 @@ def draw_rows(model: Model, count: int, rng: np.random.Generator) -> Codes:
     done: list[int] = []
     for at in tree.order:
         clique, separator = tree.cliques[at], tree.separators[at]
-        fresh = [column for column in clique if column not in separator]
-        axes = [clique.index(column) for column in (*separator, *fresh)]
-        width = int(np.prod([sizes[column] for column in fresh]))
-        table = np.transpose(model.marginals[at], axes).reshape(-1, width)
-        groups = _group_rows(rows, separator, [sizes[column] for column in separator])
-        others = [column for column in done if column not in separator][-ORDERED_BY:]
-        values = _draw_groups(groups, table, rows[:, others], rng)
-        parts = np.unravel_index(values, [sizes[column] for column in fresh])
-        for column, part in zip(fresh, parts, strict=True):
-            rows[:, column] = part
-        done += fresh
+        drawn = list(separator)
+        for column in sorted(set(clique) - set(separator), key=lambda x: -sizes[x]):
+            inside = [x for x in clique if x in drawn or x == column]
+            table = model.marginals[at].sum(
+                axis=tuple(axis for axis, x in enumerate(clique) if x not in inside)
+            )
+            table = np.transpose(table, [inside.index(x) for x in (*drawn, column)])
+            table = table.reshape(-1, sizes[column])
+            groups = _group_rows(rows, drawn, [sizes[x] for x in drawn])
+            others = [x for x in done if x not in drawn][-ORDERED_BY:]
+            rows[:, column] = _draw_column(groups, table, rows[:, others], rng)
+            drawn.append(column)
+            done.append(column)
     for column, model_column in enumerate(structure.domain.columns):
         level = structure.levels[column]
         if level:
@@ -63,6 +67,25 @@ def _group_rows(rows: Codes, columns: Sequence[int], sizes: Sequence[int]) -> Pl
     if not columns:
         return np.zeros(len(rows), dtype=np.int64)
     return np.ravel_multi_index([rows[:, column] for column in columns], sizes).astype(np.int64)
+
+
+def _draw_column(groups: Places, table: Floats, others: Codes, rng: np.random.Generator) -> Places:
+    """Return a value for each row, each as often as the model expects it, give or take one.
+
+    Rows of group g get values in proportion to ``table[g]``; a value of weight 0 nobody.
+    """
+    sizes = np.bincount(groups, minlength=len(table))
+    present = np.flatnonzero(sizes)
+    weights, sizes = table[present], sizes[present]
+    expected = _expect(weights, sizes)
+    totals = _deal(table.sum(axis=0, keepdims=True), np.array([len(groups)]), rng)[0]
+    dealt = round_table(expected, sizes, totals, rng)
+    wrong = ((dealt > 0) & (expected <= 0)).any(axis=1)
+    if wrong.any():
+        dealt[wrong] = _deal(weights[wrong], sizes[wrong], rng)
+    values = np.empty(len(groups), dtype=np.int64)
+    values[_order_rows(groups, others, rng)] = _interleave(dealt, rng)
+    return values
 
 
 def _draw_groups(groups: Places, table: Floats, others: Codes, rng: np.random.Generator) -> Places:
@@ -99,10 +122,7 @@ def _deal(weights: Floats, sizes: Counts, rng: np.random.Generator) -> Counts:
 
     A value of weight 0 gets nothing.
     """
-    totals = weights.sum(axis=1, keepdims=True)
-    positive = totals > 0
-    expected = np.where(positive, weights / np.where(positive, totals, 1.0), 1 / weights.shape[1])
-    expected = expected * sizes[:, None]
+    expected = _expect(weights, sizes)
     dealt = np.floor(expected + 1e-9).astype(np.int64)
     missing = sizes - dealt.sum(axis=1)
     # In their own order, so that sums over neighbors are met as well.
@@ -116,6 +136,16 @@ def _deal(weights: Floats, sizes: Counts, rng: np.random.Generator) -> Counts:
         # Rounding of floats: give or take it where there is most.
         dealt[group, np.argmax(expected[group])] += sizes[group] - dealt[group].sum()
     return dealt
+
+
+def _expect(weights: Floats, sizes: Counts) -> Floats:
+    """Return ``weights[g]``, scaled to sum to ``sizes[g]``; even ones, where all are 0."""
+    totals = weights.sum(axis=1, keepdims=True)
+    shares = np.divide(
+        weights, totals, out=np.full(weights.shape, 1 / weights.shape[1]), where=totals > 0
+    )
+    expected: Floats = shares * sizes[:, None]
+    return expected
 
 
 def _interleave(counts: Counts, rng: np.random.Generator) -> Places:

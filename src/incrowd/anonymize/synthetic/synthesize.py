@@ -269,7 +269,7 @@ def _measure_first(
     total = float(bench.budget.total)
     bench.measure(released, (), (), TOTAL_SHARE * total)
     share = (
-        share_one_ways(len(domain), released.count_rows(), total, average_cells(domain.leaves))
+        share_one_ways(len(domain), released.count_rows(), total)
         if chooses or required
         else 1.0 - TOTAL_SHARE
     ) * total

@@ -28,6 +28,7 @@ _FEWEST = 2_000  # rows tried at once
 _LEAST_GAIN = 0.005  # of the distance: a round that gains less is the last
 _NEAR = 0.02  # mean squared differences in multiples of the noise: nearer is of no use
 _DENSE = 8  # a table of so many times more cells than moves is changed place by place
+_MARKED = 128  # and of so many times more, these places are found by sorting
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +67,13 @@ class _Excess:
 
     target: TargetTable
     places: dict[int, Places]  # by column: what each code adds to a place in ``cells``
+    steps: dict[int, int]  # the same of columns in which each code adds as much again
     cells: npt.NDArray[np.float32]
+
+    def locate(self, column: int, codes: Places) -> Places:
+        """Return what codes of a column add to a place."""
+        step = self.steps.get(column)
+        return self.places[column][codes] if step is None else codes * step
 
 
 class RowExchange:
@@ -81,7 +88,8 @@ class RowExchange:
     ) -> None:
         self._workload = workload
         self._finest = find_finest_levels(workload)
-        self.codes = [x.astype(np.int64) for x in codes]
+        # The codes of a row lie together: many rows are looked up at a time, in any order.
+        self._rows = np.stack(codes, axis=1).astype(np.int32)
         self.weights = weights
         self._is_light = bool((weights == 1).all())
         self._people = weights.astype(np.float32)
@@ -94,7 +102,7 @@ class RowExchange:
         for column, level in zip(columns, levels, strict=True):
             axis = self._workload.axes[column]
             places *= axis.sizes[level]
-            places += axis.ancestors(self._finest[column], level)[self.codes[column]]
+            places += axis.ancestors(self._finest[column], level)[self._rows[:, column]]
         return places
 
     def count(self, columns: Columns, levels: Levels, numbers: Counts | None = None) -> Counts:
@@ -115,8 +123,13 @@ class RowExchange:
             column: groups.astype(np.int64) * math.prod(shape[at + 1 :])
             for at, (column, groups) in enumerate(zip(target.columns, target.maps, strict=True))
         }
+        steps = {
+            column: int(x[1])
+            for column, x in places.items()
+            if len(x) > 1 and np.array_equal(x, np.arange(len(x)) * x[1]) and x[1]
+        }
         cells = self.count(target.columns, target.levels) - target.estimate
-        return _Excess(target, places, cells.ravel().astype(np.float32))
+        return _Excess(target, places, steps, cells.ravel().astype(np.float32))
 
     def run(self, rng: np.random.Generator) -> None:
         """Exchange values until a round gains little, or the work is done."""
@@ -149,16 +162,16 @@ class RowExchange:
         """Offer other values of a column to some rows; return what is gained, by which share."""
         rows = rng.integers(0, len(self.weights), size)
         others = rng.integers(0, len(self.weights), size)
-        new = self.codes[column][others]
+        new = self._rows[others, column].astype(np.int64)
         number = self._workload.axes[column].sizes[self._finest[column]]
         new[: size // 4] = rng.integers(0, number, size // 4)
-        differs = new != self.codes[column][rows]
+        differs = new != self._rows[rows, column]
         rows, new = rows[differs], new[differs]
         people = self._people[rows]
         gains = np.zeros(len(rows), dtype=np.float32)
         for excess, sources, goals in self._find_places(column, rows, new):
             step = excess.cells[sources] - excess.cells[goals]
-            step -= people * (sources != goals)
+            step -= people if column in excess.steps else people * (sources != goals)
             step *= np.float32(excess.target.importance)
             gains += step
             self._work += len(rows)
@@ -175,21 +188,21 @@ class RowExchange:
         """Let pairs of rows swap values of a column; return what is gained, by which share."""
         rows = rng.permutation(np.unique(rng.integers(0, len(self.weights), 2 * pairs)))
         both = rows[: len(rows) // 2 * 2].reshape(-1, 2)
-        codes = self.codes[column][both]
-        both = both[codes[:, 0] != codes[:, 1]]
-        new = self.codes[column][both][:, ::-1].ravel()
+        codes = self._rows[both, column]
+        differs = codes[:, 0] != codes[:, 1]
+        both = both[differs]
+        new = codes[differs][:, ::-1].astype(np.int64).ravel()
         people = self._people[both]
         gains = np.zeros(len(both), dtype=np.float32)
+        # Sums of two, which numpy adds up far more slowly along an axis.
+        of_both = people[:, 0] ** 2 + people[:, 1] ** 2
+        of_difference = (people[:, 0] - people[:, 1]) ** 2
         for excess, *places in self._find_places(column, both.ravel(), new):
             sources, goals = (x.reshape(-1, 2) for x in places)
-            linear = (people * (excess.cells[sources] - excess.cells[goals])).sum(axis=1)
-            squares = np.where(
-                sources[:, 0] == goals[:, 1],
-                (people[:, 0] - people[:, 1]) ** 2,
-                (people**2).sum(axis=1),
-            )
+            linear = people * (excess.cells[sources] - excess.cells[goals])
+            squares = np.where(sources[:, 0] == goals[:, 1], of_difference, of_both)
             squares[sources[:, 0] == goals[:, 0]] = 0
-            gains += np.float32(excess.target.importance) * (linear - squares)
+            gains += np.float32(excess.target.importance) * (linear[:, 0] + linear[:, 1] - squares)
             self._work += 2 * len(both)
         chosen = gains > 0
         if not chosen.any():
@@ -201,17 +214,18 @@ class RowExchange:
         self, column: int, rows: Places, new: Places
     ) -> Iterator[tuple[_Excess, Places, Places]]:
         """Yield each target of a column with the cells that rows would leave and go to."""
-        old = self.codes[column][rows]
+        moved = np.take(self._rows, rows, axis=0)
+        old = moved[:, column].astype(np.int64)
         codes: dict[int, Places] = {}
         for excess in self._excess:
             if column not in excess.places:
                 continue
-            sources, goals = excess.places[column][old], excess.places[column][new]
-            for other, places in excess.places.items():
+            sources, goals = excess.locate(column, old), excess.locate(column, new)
+            for other in excess.places:
                 if other != column:
                     if other not in codes:
-                        codes[other] = self.codes[other][rows]
-                    base = places[codes[other]]
+                        codes[other] = moved[:, other].astype(np.int64)
+                    base = excess.locate(other, codes[other])
                     sources += base
                     goals += base
             yield excess, sources, goals
@@ -240,7 +254,7 @@ class RowExchange:
             rows, new = rows[:fewer], new[:fewer]
         for excess, places, numbers in changes:
             excess.cells[places] += numbers
-        self.codes[column][rows] = new
+        self._rows[rows, column] = new
         return slope - curve, share
 
 
@@ -251,6 +265,15 @@ def _sum_changes(
     if size <= _DENSE * len(sources):
         change = np.bincount(goals, people, size) - np.bincount(sources, people, size)
         return slice(None), change.astype(np.float32)
-    places, inverse = np.unique(np.concatenate([sources, goals]), return_inverse=True)
+    both = np.concatenate([sources, goals])
+    if size <= _MARKED * len(sources):
+        is_changed = np.zeros(size, dtype=bool)
+        is_changed[both] = True
+        places = np.flatnonzero(is_changed)
+        ranks = np.empty(size, dtype=np.int64)
+        ranks[places] = np.arange(len(places))
+        inverse = ranks[both]
+    else:
+        places, inverse = np.unique(both, return_inverse=True)
     change = np.bincount(inverse.ravel(), np.concatenate([-people, people]), len(places))
     return places, change.astype(np.float32)

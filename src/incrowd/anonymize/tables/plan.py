@@ -161,6 +161,11 @@ class TablesPlan:
         return (GaussianMeasurements(self.information),)
 
     @cached_property
+    def _classes(self) -> dict[tuple[int, int], _CellClasses]:
+        """The classes of cells of axes at levels that were asked for, by both."""
+        return {}
+
+    @cached_property
     def by_key(self) -> dict[ResidualKey, Residual]:
         """Each residual by its key."""
         return {x.key: x for x in self.residuals}
@@ -204,10 +209,13 @@ class TablesPlan:
 
     def _list_classes(self, table: RequestedTable) -> list[_CellClasses]:
         """Return the classes of each axis of a table."""
-        return [
-            _CellClasses.build(self.workload.axes[column], level)
-            for column, level in zip(table.columns, table.levels, strict=True)
-        ]
+        classes = []
+        for place in zip(table.columns, table.levels, strict=True):
+            if place not in self._classes:
+                column, level = place
+                self._classes[place] = _CellClasses.build(self.workload.axes[column], level)
+            classes.append(self._classes[place])
+        return classes
 
     def _compute_grid(self, table: RequestedTable) -> tuple[list[_CellClasses], Floats]:
         """Return the classes of each axis, and the variance of each combination of them."""

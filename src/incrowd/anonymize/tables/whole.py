@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -58,8 +59,15 @@ class WholeTables:
         """Return the sums of a quantity: the value is lower * count + step * this."""
         return self._roll_up(RequestedTable(columns, levels, quantity=quantity))
 
+    @cached_property
+    def _places(self) -> dict[tuple[int, Columns, Levels], int]:
+        return {(x.quantity, x.columns, x.levels): at for at, x in enumerate(self.tables)}
+
     def _roll_up(self, requested: RequestedTable) -> Counts:
         self.workload.check_table(requested)
+        same = self._places.get((requested.quantity, requested.columns, requested.levels))
+        if same is not None:
+            return self.cells[same]
         covering = [
             (cells.size, at)
             for at, (table, cells) in enumerate(zip(self.tables, self.cells, strict=True))

@@ -28,7 +28,7 @@ _ROLES = {
     "IDENTIFYING_ATTRIBUTE": "identifier",
     "QUASI_IDENTIFYING_ATTRIBUTE": "quasi",
     "SENSITIVE_ATTRIBUTE": "sensitive",
-    "INSENSITIVE_ATTRIBUTE": "sensitive",
+    "INSENSITIVE_ATTRIBUTE": "keep",
 }
 _LOSSES = {
     "discernib": "discernibility", "equivalence class size": "class-size", "entropy": "entropy",
@@ -213,6 +213,8 @@ def _make_guess(entry: dict[str, str], file: Path | None, settings: _Settings) -
     """Return what a spec says of an attribute."""
     name, kind = entry.get("name", ""), entry.get("type", "")
     role = _ROLES.get(kind, "drop")
+    if role == "keep" and settings.privacy is not None:  # which publishes nothing unchanged
+        role = "sensitive"
     hierarchy: str | None = None
     confirm: tuple[str, ...] = ()
     if file is not None:

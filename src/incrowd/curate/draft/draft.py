@@ -17,6 +17,8 @@ from incrowd.codes.frequency import Frequencies
 from incrowd.curate.alike_values import find_alike_values
 from incrowd.curate.draft.derived_column import find_derived_columns
 from incrowd.curate.draft.guess import Guess, guess_column
+from incrowd.curate.draft.place import propose_places
+from incrowd.curate.draft.safe_harbor import limit_guess
 from incrowd.curate.unit_choice import propose_rows
 from incrowd.engine.address import hide_secrets, is_address, parse_address
 from incrowd.engine.count import make_value_coder
@@ -58,6 +60,7 @@ class Draft:
     unmatched: tuple[str, ...] = ()
     purpose: Purpose | None = None
     size: int | None = None
+    hipaa: bool = False
 
     def yaml(self) -> str:
         """Return the text of the spec."""
@@ -68,6 +71,7 @@ class Draft:
             *([] if self.table is None else [f"table: {quote_scalar(self.table)}"]),
             *([] if self.sheet is None else [f"sheet: {quote_scalar(self.sheet)}"]),
             *([] if self.header is None else [f"header: {self.header}"]),
+            *(["hipaa: safe-harbor"] if self.hipaa else []),
             *self._format_size(),
             *self._format_unit(),
             *self._format_identifying(),
@@ -99,6 +103,14 @@ class Draft:
                 for guess in guesses
             )
         return replace(self, guesses=guesses, purpose=purpose, size=size)
+
+    def with_safe_harbor(self, year: int | None = None) -> Draft:
+        """Return the draft with columns that keep to the list of HIPAA's safe harbor."""
+        guesses = tuple(limit_guess(guess, year) for guess in self.guesses)
+        published = {guess.column for guess in guesses if guess.role != "drop"}
+        names = () if self.identifying is None else self.identifying[0]
+        identifying = self.identifying if published.issuperset(names) else None
+        return replace(self, guesses=guesses, hipaa=True, identifying=identifying)
 
     def _format_size(self) -> list[str]:
         if self.size is not None:
@@ -191,7 +203,7 @@ def draft(table: Any, *, name: str | None = None) -> Draft:
         )
         for column in table.columns
     )
-    guesses = propose_drops(head, guesses)
+    guesses = propose_places(head, propose_drops(head, guesses))
     return Draft(
         name, guesses, sheet=origin.sheet, header=origin.header, notes=origin.notes,
         identifying=find_identifying_columns(head, guesses),
@@ -238,7 +250,8 @@ def find_identifying_columns(
 
     Of equals it is the smallest; None where hardly a row is unique. Only some rows are looked at.
     """
-    names = [guess.column for guess in guesses if guess.role == "quasi"][:_RISK_COLUMNS]
+    quasi = [guess.column for guess in guesses if guess.role == "quasi"]
+    names = [name for name in quasi if name in head.columns][:_RISK_COLUMNS]
     if not names:
         return None
     _, frequencies = _count_head(head.head(_RISK_ROWS), names)

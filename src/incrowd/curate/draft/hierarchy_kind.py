@@ -65,6 +65,10 @@ def propose_hierarchy(
             return HierarchyProposal(
                 f"{{postcodes: {{country: {country}}}}}", "a public list", read=False
             )
+        case "geo":
+            raise IncrowdError(
+                "Squares need two columns of coordinates. Declare them in the spec (`geo`)."
+            )
         case _:
             raise IncrowdError("A CSV hierarchy needs a file. Import it.")
 

@@ -22,11 +22,16 @@ from incrowd.arrays import Bools, Counts
 from incrowd.engine.address import hide_secrets, is_address
 from incrowd.engine.local.excel import open_excel
 from incrowd.engine.local.postgres import read_postgres
-from incrowd.engine.local.publishable import PublishableTable, drop_unused_labels, mask_nulls
+from incrowd.engine.local.publishable import (
+    BlockTable,
+    PublishableTable,
+    drop_unused_labels,
+    mask_nulls,
+)
 from incrowd.engine.local.statistics import STATISTICS, open_statistics
 from incrowd.engine.local.table import LocalTable
 from incrowd.engine.local.text import open_compressed, open_text, refuse_duplicate_names
-from incrowd.engine.table import Coded, TableError, TableOrigin
+from incrowd.engine.table import Coded, RowBlocks, TableError, TableOrigin
 
 Orders = Mapping[str, tuple[str, ...]]
 _PARQUET = ".parquet"
@@ -180,6 +185,10 @@ class LocalEngine:
             mask_nulls(plain),
             order,
         )
+
+    def from_blocks(self, blocks: RowBlocks) -> LocalTable:
+        """Make a table of rows that are made block by block, and written so."""
+        return BlockTable(blocks)
 
 
 ENGINE = LocalEngine()

@@ -7,12 +7,13 @@ of rows. Translating each dictionary once is far cheaper than looking at every v
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -27,6 +28,12 @@ _DENSE = 1 << 22  # so many cells are counted in place
 _AXES = 32  # and so many columns, since arrays have no more than 64 axes
 _WHOLE_DICTIONARY = 1 << 30  # a column is coded to its end, however many labels it has
 _PENDING = 1 << 23  # so many tuples wait before they are merged
+
+
+# Labels and codes of the coded columns, and the plain columns.
+RowPart: TypeAlias = tuple[
+    Mapping[str, tuple[Sequence[object], np.ndarray[Any, Any]]], Mapping[str, pl.Series]
+]
 
 
 def list_values(path: Path, column: str) -> list[object]:
@@ -146,15 +153,49 @@ def is_ascending(columns: Sequence[Codes]) -> bool:
 
 def write_parquet(
     path: Path,
-    coded_columns: Mapping[str, tuple[list[object], np.ndarray[Any, Any]]],
-    plain: Mapping[str, pl.Series],
+    parts: Iterable[RowPart],
     order: Sequence[str],
 ) -> None:
     """Write columns of codes as columns of their labels, without spelling out each row.
 
     The file holds the rows and nothing besides: no statistics, no schema of a library, no
     indexes; dictionaries for text alone, of the labels that occur.
+
+    Args:
+        path: The file.
+        parts: The rows, in one part or several, which have the same labels. While one is written,
+            the next one is made.
+        order: All columns, in their order.
+
     """
+    with ExitStack() as opened:
+        writer: Any = None
+        worker = opened.enter_context(ThreadPoolExecutor(1))
+        waiting: list[Future[None]] = []
+        for coded_columns, plain in parts:
+            table, texts = _make_arrow_table(coded_columns, plain, order)
+            while waiting:
+                waiting.pop().result()
+            if writer is None:
+                writer = opened.enter_context(
+                    parquet.ParquetWriter(
+                        path, table.schema, compression="zstd", store_schema=False,
+                        write_statistics=False, use_dictionary=texts,
+                        dictionary_pagesize_limit=_WHOLE_DICTIONARY,
+                    )
+                )  # fmt: skip
+            if len(table):
+                waiting.append(worker.submit(writer.write_table, table))
+        while waiting:
+            waiting.pop().result()
+
+
+def _make_arrow_table(
+    coded_columns: Mapping[str, tuple[Sequence[object], np.ndarray[Any, Any]]],
+    plain: Mapping[str, pl.Series],
+    order: Sequence[str],
+) -> tuple[Any, list[str]]:
+    """Return a table for Arrow, and which of its columns are texts."""
     columns, texts = {}, []
     for name in order:
         if name in plain:
@@ -165,16 +206,10 @@ def write_parquet(
         else:
             labels, codes = coded_columns[name]
             columns[name] = pl.Series(labels, strict=False).gather(codes).to_arrow()
-    table = pa.table(columns)
-    with parquet.ParquetWriter(
-        path, table.schema, compression="zstd", store_schema=False, write_statistics=False,
-        use_dictionary=texts, dictionary_pagesize_limit=_WHOLE_DICTIONARY,
-    ) as writer:  # fmt: skip
-        if len(table):
-            writer.write_table(table)
+    return pa.table(columns), texts
 
 
-def _encode_texts(labels: list[object], codes: np.ndarray[Any, Any]) -> Any:
+def _encode_texts(labels: Sequence[object], codes: np.ndarray[Any, Any]) -> Any:
     dictionary: list[Any] = list(labels)
     places = pl.Series(codes)
     if None in dictionary:  # null has no place in a dictionary

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from incrowd.arrays import Codes, Members, Places
-from incrowd.engine.table import Coder, TableError
+from incrowd.engine.table import Coder, JoinMatch, TableError
 from incrowd.privacy.randomness import Randomness
 
 _DRAWN = 32  # random bits of a row, whatever the number of people
@@ -63,6 +63,25 @@ def choose_rows(ids: pl.Series, rows: int, bits: Randomness) -> Places:
     place = np.arange(len(many)) - np.repeat(starts, np.diff(starts, append=len(many)))
     is_used[many[place < rows]] = True
     return np.flatnonzero(is_used)
+
+
+def match_ids(
+    ids: pl.Series, others: pl.Series, columns: tuple[str, ...]
+) -> tuple[pl.Series, JoinMatch]:
+    """Return for each id its place among others, null where it is not there; and how they met."""
+    listed = pl.DataFrame({"id": others}).with_row_index("place").drop_nulls()
+    distinct = listed.unique("id", keep="first", maintain_order=True)
+    rows = pl.DataFrame({"id": ids}).join(distinct, on="id", how="left", maintain_order="left")
+    places = rows.get_column("place")
+    unmatched = rows.select((pl.col("id").is_not_null() & pl.col("place").is_null()).sum()).item()
+    match = JoinMatch(
+        columns,
+        repeated=len(listed) - len(distinct),
+        missing=others.null_count(),
+        unused=len(distinct) - places.drop_nulls().n_unique(),
+        unmatched=int(unmatched),
+    )
+    return places, match
 
 
 def code_columns(columns: Sequence[pl.Series], coders: Sequence[Coder]) -> Codes:

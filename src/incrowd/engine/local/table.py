@@ -16,7 +16,15 @@ from incrowd.arrays import Codes, Members
 from incrowd.codes.frequency import Frequencies, join_frequencies
 from incrowd.codes.values import BLANKS, BOOLEANS, NUMERAL
 from incrowd.engine.local import parquet, people
-from incrowd.engine.table import Coder, Engine, RowsPerId, TableError, TableOrigin, Tally
+from incrowd.engine.table import (
+    Coder,
+    Engine,
+    RowsPerId,
+    TableError,
+    TableOrigin,
+    Tally,
+    refuse_common_columns,
+)
 from incrowd.privacy.randomness import Randomness
 
 _PART_ROWS = 4_000_000
@@ -172,9 +180,10 @@ class LocalTable:
         return table
 
     def code_people(
-        self, person: str, columns: Sequence[str], coders: Mapping[str, Coder]
+        self, person: str, columns: Sequence[str], coders: Mapping[str, Coder], *, alike: int = 1
     ) -> tuple[Members, Codes]:
         """Return for each row that has a person, a number of the person and codes of columns."""
+        del alike  # all rows are here
         self._require_columns([person, *columns])
         person_name = find_free_name(list(self._inner.values()))
         frame = self._frame.select(
@@ -185,6 +194,27 @@ class LocalTable:
             [rows.get_column(self._inner[name]) for name in columns],
             [coders[name] for name in columns],
         )
+
+    def join_table(self, column: str, other: LocalTable, other_column: str) -> LocalTable:
+        """Return the rows with the columns of another table, joined by ids; held in memory."""
+        added = [name for name in other.columns if name != other_column]
+        refuse_common_columns(self._columns, added)
+        places, match = people.match_ids(
+            self._read_id_texts(column), other._read_id_texts(other_column), tuple(added)
+        )
+        place = find_free_name([*self._columns, *added])
+        # Columns are chosen by their places: Polars could take a name for a pattern.
+        second = other._named_frame.collect(engine="streaming")
+        second = pl.DataFrame([second.get_column(name) for name in added]).with_row_index(place)
+        rows = self._named_frame.collect(engine="streaming").with_columns(places.alias(place))
+        joined = rows.join(second, on=place, how="left", maintain_order="left").drop(place)
+        return LocalTable(joined.lazy(), origin=replace(self._origin, match=match))
+
+    def _read_id_texts(self, column: str) -> pl.Series:
+        """Return the ids of all rows as canonical texts; null without one."""
+        self._require_columns([column])
+        text = _canonicalize_text(pl.col(self._inner[column]).cast(pl.String))
+        return self._frame.select(text).collect(engine="streaming").to_series()
 
     def count_distinct(self, columns: Sequence[str]) -> int:
         """Count the distinct tuples of some columns, by hashes of 64 bits; no value is held.
@@ -298,6 +328,17 @@ class LocalTable:
         table._before = self
         return table
 
+    def join_columns(self, name: str, sources: Sequence[str]) -> LocalTable:
+        """Return the table with one more column: some columns as text, with a blank between."""
+        self._require_columns(sources)
+        texts = [pl.col(self._inner[source]).cast(pl.String) for source in sources]
+        inner = find_free_name([*self._columns, *self._inner.values()])
+        joined = self._frame.with_columns(pl.concat_str(texts, separator=" ").alias(inner))
+        names = {new: old for old, new in self._inner.items()} | {inner: name}
+        table = LocalTable(joined.rename(names), origin=self._origin)
+        table._before = self
+        return table
+
     def convert_labels(self, labels: Mapping[str, Mapping[str, int | float]]) -> LocalTable:
         """Return the table with numbers for texts."""
         changes = [
@@ -324,6 +365,11 @@ class LocalTable:
     def to_frame(self) -> pl.DataFrame:
         """Return the rows as a data frame of the engine's own kind."""
         return self._named_frame.collect(engine="streaming")
+
+    def iter_frames(self, rows: int) -> Iterator[pl.DataFrame]:
+        """Yield the rows in their order, as data frames of so many each."""
+        for start in range(0, self.rows(), rows):
+            yield self._named_frame.slice(start, rows).collect(engine="streaming")
 
     def compute_fingerprint(self, key: bytes) -> str:
         """Compute a keyed hash of the file, or of the rows of a table in memory, as written."""

@@ -17,12 +17,17 @@ from pyspark.sql import types as T  # noqa: N812
 from incrowd.arrays import Bools, Counts
 from incrowd.engine.address import is_address
 from incrowd.engine.local.engine import ENGINE as LOCAL
-from incrowd.engine.local.publishable import PublishableTable, drop_unused_labels, mask_nulls
+from incrowd.engine.local.publishable import (
+    BlockTable,
+    PublishableTable,
+    drop_unused_labels,
+    mask_nulls,
+)
 from incrowd.engine.local.text import detect_delimiter, refuse_duplicate_names
 from incrowd.engine.spark.column_type import send_polars_frame
 from incrowd.engine.spark.session import explain_failures, start_session
 from incrowd.engine.spark.table import SparkTable
-from incrowd.engine.table import UNNAMED, Coded, Columns, Engine, Table, TableError
+from incrowd.engine.table import UNNAMED, Coded, Columns, Engine, RowBlocks, Table, TableError
 from incrowd.errors import check_whole
 
 _ODD = "_incrowd_odd"  # where Spark puts rows that do not fit
@@ -148,6 +153,28 @@ class SparkPublishableTable(PublishableTable):
         frame = send_polars_frame(self._home.session, weighted_frame.filter(pl.col("times") > 0))
         repeated_rows = frame.withColumn("row", F.explode(F.sequence(F.lit(1), F.col("times"))))
         return repeated_rows.select(*inner).toDF(*self._order)
+
+
+class SparkBlockTable(BlockTable):
+    """A table whose rows are made block by block; its file is written here, as the others are."""
+
+    def __init__(self, blocks: RowBlocks, home: Any) -> None:
+        super().__init__(blocks)
+        self._home = home
+
+    @property
+    def engine(self) -> Engine:
+        """The engine that made it."""
+        home: Engine = self._home
+        return home
+
+    def to_frame(self) -> Any:
+        """Return the rows as a data frame of Spark."""
+        return send_polars_frame(self._home.session, super().to_frame())
+
+    def _remake(self, blocks: RowBlocks) -> SparkBlockTable:
+        """Return a table of other blocks, of the same engine."""
+        return SparkBlockTable(blocks, self._home)
 
 
 _TEXT = {
@@ -296,6 +323,10 @@ class SparkEngine:
         """Make a table of rows: labels by code, and plain columns with a mask of nulls."""
         labels = {name: drop_unused_labels(*column) for name, column in coded_columns.items()}
         return SparkPublishableTable(labels, mask_nulls(plain), order, engine=self)
+
+    def from_blocks(self, blocks: RowBlocks) -> SparkBlockTable:
+        """Make a table of rows that are made block by block, and written so."""
+        return SparkBlockTable(blocks, self)
 
     def refuse_name(self, name: str) -> None:
         """Refuse the name of a table that there is already, or that is none."""

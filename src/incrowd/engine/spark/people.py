@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from incrowd.arrays import Codes, Members
 from incrowd.engine.local import people
-from incrowd.engine.spark.column_type import to_plain_frame
+from incrowd.engine.spark.column_type import canonicalize_text, to_plain_frame
 from incrowd.engine.spark.session import explain_failures
-from incrowd.engine.table import Coder, TooManyTuplesError
+from incrowd.engine.table import Coder, JoinMatch, TooManyTuplesError
 from incrowd.privacy.randomness import Randomness
 
 if TYPE_CHECKING:
@@ -56,11 +56,21 @@ def code_people(
     columns: Sequence[str],
     coders: Mapping[str, Coder],
     limit: int,
+    alike: int = 1,
 ) -> tuple[Members, Codes]:
-    """Return a person's number and codes of columns, for each distinct row that has a person."""
+    """Return a person's number and codes of columns, for each distinct row that has a person.
+
+    Of rows that are alike there are as many as the person has, up to ``alike``.
+    """
     identity = table.make_identity(person).alias("p")
     inner = [table.get_inner_name(name) for name in columns]
-    frame = table.inner_frame.select(identity, *inner).where("p IS NOT NULL").distinct()
+    frame = table.inner_frame.select(identity, *inner).where("p IS NOT NULL")
+    if alike == 1:
+        frame = frame.distinct()
+    else:
+        same = Window.partitionBy("p", *inner).orderBy(F.lit(0))
+        frame = frame.withColumn("at", F.row_number().over(same)).where(F.col("at") <= alike)
+        frame = frame.drop("at")
     with explain_failures("bring the rows of each person here"):
         rows = to_plain_frame(frame.limit(limit + 1).toArrow())
     if len(rows) > limit:
@@ -71,3 +81,46 @@ def code_people(
     return people.number_people(rows.get_column("p")), people.code_columns(
         [rows.get_column(name) for name in inner], [coders[name] for name in columns]
     )
+
+
+def join_tables(
+    table: SparkTable, column: str, other: SparkTable, other_column: str, added: Sequence[str]
+) -> tuple[DataFrame, JoinMatch]:
+    """Return the rows with columns of another table, joined by ids, and how the two met.
+
+    The joined rows have the columns of the table and then those added, under inner names. Of rows
+    of the other with one id, which one is used is not settled: such tables are refused.
+    """
+    first = table.inner_frame.withColumn("p", _make_id_text(table, column))
+    second = other.inner_frame.select(
+        _make_id_text(other, other_column).alias("q"),
+        *(F.col(other.get_inner_name(name)).alias(f"a{at}") for at, name in enumerate(added)),
+    )
+    listed = second.where(F.col("q").isNotNull()).dropDuplicates(["q"])
+    rows = first.join(listed, F.col("p") == F.col("q"), "left")
+    with explain_failures("match the ids of two tables"):
+        is_unmatched = F.col("p").isNotNull() & F.col("q").isNull()
+        met = rows.select(
+            F.count(F.when(is_unmatched, 1)).alias("unmatched"),
+            F.countDistinct("q").alias("used"),
+        ).first()
+        had = second.select(
+            F.count(F.lit(1)).alias("rows"), F.count("q").alias("with_id"),
+            F.countDistinct("q").alias("ids"),
+        ).first()  # fmt: skip
+    assert met is not None
+    assert had is not None
+    match = JoinMatch(
+        tuple(added),
+        repeated=had["with_id"] - had["ids"],
+        missing=had["rows"] - had["with_id"],
+        unused=had["ids"] - met["used"],
+        unmatched=met["unmatched"],
+    )
+    inner = [*table.inner_frame.columns, *(f"a{at}" for at in range(len(added)))]
+    return rows.select(*inner), match
+
+
+def _make_id_text(table: SparkTable, column: str) -> Column:
+    """Return the ids of a column as canonical texts, whatever their kind."""
+    return canonicalize_text(F.col(table.get_inner_name(column)).cast("string"))

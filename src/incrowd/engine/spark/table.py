@@ -49,6 +49,7 @@ from incrowd.engine.table import (
     Tally,
     TooManyTuplesError,
     Work,
+    refuse_common_columns,
 )
 from incrowd.privacy.randomness import Randomness
 
@@ -329,12 +330,20 @@ class SparkTable:
         return SparkTable(self._restore_names(chosen_rows), self._engine)
 
     def code_people(
-        self, person: str, columns: Sequence[str], coders: Mapping[str, Coder]
+        self, person: str, columns: Sequence[str], coders: Mapping[str, Coder], *, alike: int = 1
     ) -> tuple[Members, Codes]:
         """Return a person's number and codes of columns, for each distinct row with a person."""
         self._require_columns([person, *columns])
         limit = self._engine.most_tuples
-        return people.code_people(self, person, columns, coders, limit)
+        return people.code_people(self, person, columns, coders, limit, alike)
+
+    def join_table(self, column: str, other: SparkTable, other_column: str) -> SparkTable:
+        """Return the rows with the columns of another table, joined by ids."""
+        added = [name for name in other.columns if name != other_column]
+        refuse_common_columns(self._columns, added)
+        frame, match = people.join_tables(self, column, other, other_column, added)
+        origin = replace(self._origin, match=match)
+        return SparkTable(frame.toDF(*self._columns, *added), self._engine, origin)
 
     def to_frame(self) -> DataFrame:
         """Return the rows as a data frame of Spark."""
@@ -400,6 +409,16 @@ class SparkTable:
         table = SparkTable(
             self._restore_names(frame), self._engine, replace(self._origin, reread=True)
         )
+        table._before = self
+        return table
+
+    def join_columns(self, name: str, sources: Sequence[str]) -> SparkTable:
+        """Return the table with one more column: some columns as text, with a blank between."""
+        parts = [F.col(self.get_inner_name(source)).cast("string") for source in sources]
+        spaced = [part for each in parts for part in (F.lit(" "), each)][1:]
+        joined = self._restore_names(self._frame).toDF(*self._inner.values())
+        frame = joined.withColumn(name, F.concat(*spaced)).toDF(*self._columns, name)
+        table = SparkTable(frame, self._engine, self._origin)
         table._before = self
         return table
 

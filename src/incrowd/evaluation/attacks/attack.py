@@ -339,6 +339,8 @@ def _choose_secrets(
             and len(original.values(name)) <= VALUES
         )
     shown = [
-        name for name in spec.columns_with_role("quasi", "sensitive") if name in released.columns
+        name
+        for name in spec.columns_with_role("quasi", "sensitive", "keep")
+        if name in released.columns
     ]
     return tuple(check_choice("secret", name, shown) for name in asked)

@@ -31,7 +31,12 @@ import numpy as np
 from incrowd.arrays import Bools, Counts, Floats
 from incrowd.errors import ParameterError
 from incrowd.privacy.counts import NoiseSpread, build_gaussian_law, build_geometric_law
-from incrowd.privacy.draw_parameters import SERIES, build_noise_spread
+from incrowd.privacy.draw_parameters import (
+    ROWS_PER_GROUP,
+    SERIES,
+    build_noise_spread,
+    compute_threshold,
+)
 
 
 class ReleaseLaw(Protocol):
@@ -99,18 +104,22 @@ class SampleLaw:
 
 @dataclass(frozen=True, eq=False)
 class CountLaw:
-    """Counts with noise of at most r, shown from r + k on."""
+    """Counts with noise of at most r, shown from a threshold on.
+
+    It is r + k where people are counted; of rows, c of a person in a cell, r + c (k - 1) + 1.
+    """
 
     noise: NoiseSpread
     k: int
+    per_group: int = 1
 
     @property
     def threshold(self) -> int:
-        """r + k."""
-        return self.noise.reach + self.k
+        """The smallest noisy count that is shown."""
+        return compute_threshold(self.noise.reach, self.k, self.per_group)
 
     def decision_threshold(self, rows: Counts) -> Counts:
-        """Return the larger of r + k and n."""
+        """Return the larger of the threshold and n."""
         return np.maximum(self.threshold, rows)
 
     def tail_probability(self, rows: Counts, published: Counts) -> Floats:
@@ -127,7 +136,7 @@ class CountLaw:
         return np.append(np.cumsum(both[::-1])[::-1], 0.0)
 
     def allows_shown(self, rows: Counts, published: Counts) -> Bools:
-        """Return whether noise can hide the rows, or make so many of them from r + k on."""
+        """Return whether noise can hide the rows, or make so many of them from there on."""
         r = self.noise.reach
         hidden = (published == 0) & (rows - r < self.threshold)
         is_possible: Bools = hidden | (
@@ -140,7 +149,7 @@ class CountLaw:
         return _compute_distance(self, rows)
 
     def draw_rows(self, rows: Counts, rng: np.random.Generator) -> Counts:
-        """Add noise, drop below r + k: that is more than r, so an empty cell never shows."""
+        """Add noise, drop what is below: that is more than r, so an empty cell never shows."""
         above = self._upper_tail[1:-1][::-1]  # P[X >= x] for x from r down to 1 - r
         noisy = rows + self.noise.reach - np.searchsorted(above, rng.random(len(rows)), "right")
         published: Counts = np.where(noisy >= self.threshold, noisy, 0)
@@ -195,13 +204,14 @@ def law_from_parameters(parameters: Mapping[str, float | str]) -> ReleaseLaw:
     if kind not in ("geometric", "gaussian", SERIES) or not {"k", "r"} <= set(release_law):
         raise ParameterError("parameters", "be those of a safe release", dict(parameters))
     k, r = int(release_law["k"]), int(release_law["r"])
+    per_group = int(release_law.get(ROWS_PER_GROUP, 1))
     if kind == SERIES:
         return CountLaw(build_noise_spread(parameters), k)
 
     def noisy(reach: int) -> CountLaw:
         if kind == "geometric":
-            return CountLaw(build_geometric_law(release_law["noise_epsilon"], reach), k)
-        return CountLaw(build_gaussian_law(release_law["noise_variance"], reach), k)
+            return CountLaw(build_geometric_law(release_law["noise_epsilon"], reach), k, per_group)
+        return CountLaw(build_gaussian_law(release_law["noise_variance"], reach), k, per_group)
 
     if "coin" not in release_law:
         return noisy(r)

@@ -260,6 +260,11 @@ def make_pairs(file: SpecFile, method: Method, *, delta: float, seed: int) -> li
         return table_pairs(method)
     if not isinstance(file.spec.release, SafeSpec):
         return list(_make_class_pairs(file, method, rng))
+    if file.spec.household is not None:
+        raise IncrowdError(
+            "An audit changes one row of one table, but `household` names a second. Audit the spec "
+            "without `household`, and with `rows: 1` under `unit`."
+        )
     if isinstance(file.spec.unit, PersonId) and file.spec.unit.rows > 1:
         raise IncrowdError(
             "An audit changes one row, but the unit is a person with several rows. Audit the spec "

@@ -32,6 +32,7 @@ from incrowd.findings import Finding
 from incrowd.measure.estimate import AttackReport
 from incrowd.measure.evaluation import Evaluation
 from incrowd.measure.subgroups import Subgroup, measure_burden
+from incrowd.privacy.draw_parameters import get_threshold
 from incrowd.release.certificate import Certificate
 from incrowd.release.crowd import make_crowd
 from incrowd.release.examples import Examples
@@ -126,12 +127,12 @@ def _draw_crowd(certificate: Certificate) -> _CrowdFigure:
         (
             float(parameters["k"]) / float(parameters["beta"])
             if "beta" in parameters
-            else float(parameters.get("k", 1)) + float(parameters.get("r", 0))
+            else float(get_threshold(parameters) if "r" in parameters else parameters.get("k", 1))
             for parameters in (table.parameters for table in certificate.tables)
         ),
         default=1.0,
     )
-    crowd = make_crowd(number)
+    crowd = make_crowd(number, "people" if certificate.rows_per_group == 1 else "rows")
     title = f"A group of {crowd.words}"
     return _CrowdFigure(
         crowd.people, crowd.each, draw_safely(lambda: draw_crowd(crowd, title=title))

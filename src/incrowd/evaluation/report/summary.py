@@ -71,6 +71,8 @@ def _published(certificate: Certificate, evaluation: Evaluation, unused: int) ->
         source = f"{evaluation.rows_original:,} rows, up to {most} of each person"
         if certificate.has_noisy_counts:
             source = f"{evaluation.rows_original:,} pairs of a person and a group"
+        if certificate.rows_per_group > 1:
+            source = f"{evaluation.rows_original:,} used rows, up to {most} of each person"
     elif by_person:
         source = f"one row of each of {evaluation.rows_original:,} people"
     words = [
@@ -80,12 +82,7 @@ def _published(certificate: Certificate, evaluation: Evaluation, unused: int) ->
     if most > 1:
         words.append(
             f"Up to {most} rows of each person were used, chosen at random; {unused:,} rows of the "
-            "table were not used. "
-            + (
-                "A person counts once in each group."
-                if certificate.has_noisy_counts
-                else "k counts people."
-            )
+            f"table were not used. {_describe_counting(certificate)}"
         )
     elif by_person:
         words.append(
@@ -93,14 +90,24 @@ def _published(certificate: Certificate, evaluation: Evaluation, unused: int) ->
             f"{evaluation.rows_original + unused:,} rows were not used."
         )
     if certificate.has_noisy_counts:
-        unit = "people" if by_person else "rows"
-        words.append(f"Noisy counts of {unit} by group; no row is a record of a person.")
+        words.append(
+            f"Noisy counts of {certificate.counted_unit} by group; no row is a record of a person."
+        )
     elif certificate.method == "safe":
         words.append("A random sample of the rows, generalized.")
     else:
         words.append("Rows of the table, generalized.")
     files = "" if len(tables) == 1 else f" in {len(tables)} files"
     return Card(f"{rows:,}", f"row{'' if rows == 1 else 's'} published{files}", words)
+
+
+def _describe_counting(certificate: Certificate) -> str:
+    """Return how the rows of a person count in a group."""
+    if not certificate.has_noisy_counts:
+        return "k counts people."
+    if certificate.rows_per_group > 1:
+        return f"Up to {certificate.rows_per_group} of them count in each group; k counts people."
+    return "A person counts once in each group."
 
 
 def _guarantee(certificate: Certificate) -> Card:

@@ -15,7 +15,8 @@ from incrowd.measure import diversity
 from incrowd.measure.diversity import SensitiveColumn
 from incrowd.release.parameters import RULES, name_recursive_rule, name_share_rule
 from incrowd.spec.build import build_hierarchy
-from incrowd.spec.model import Closeness, Column, Disclosure, Diversity, Likeness
+from incrowd.spec.class_rules import Closeness, Disclosure, Diversity, Likeness
+from incrowd.spec.model import Column
 
 
 def list_column_rules(column: Column) -> list[tuple[str, float]]:

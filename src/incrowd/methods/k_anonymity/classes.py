@@ -39,6 +39,7 @@ from incrowd.methods.k_anonymity.class_rules import (
 )
 from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
 from incrowd.privacy.randomness import Randomness
+from incrowd.release.kept_roles import KEEP, name_role
 from incrowd.release.parameters import name_aggregate, name_subset
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.file import SpecFile
@@ -51,12 +52,12 @@ _BY_PEOPLE = (None, "ola", "mondrian", "cluster")  # algorithms in which k can c
 
 
 class KAnonymityColumns:
-    """Quasi columns, to be generalized, and sensitive ones, to be kept; or the reason why not."""
+    """Quasi columns, to be generalized, and others, to be kept; or the reason why not."""
 
     def __init__(self, file: SpecFile, release: ClassesSpec) -> None:
         refuse_unconfirmed(file, roles_suffice=True)
         self.quasi = published_columns(file.spec, "quasi")
-        self.kept = published_columns(file.spec, "sensitive", "weight")
+        self.kept = published_columns(file.spec, "sensitive", "keep", "weight")
         self.folder = file.folder
         self.declared = ColumnHierarchies(self.quasi, file.folder)
         self.release, self.reasons = _choose_algorithm(release, self.declared)
@@ -170,6 +171,9 @@ class KAnonymityColumns:
             entries["labels"] = "free"
         if self.population is not None:
             entries |= dict(zip(("map_k", "population"), map(float, self.population), strict=True))
+        for name, column in self.kept.items():
+            if column.role == KEEP:
+                entries[name_role(name)] = KEEP
         for name, column in self.kept.items():
             for kind, value in list_column_rules(column):
                 entries[f"rule {name}: {kind}"] = float(value)

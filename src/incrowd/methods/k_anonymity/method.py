@@ -173,7 +173,7 @@ class KAnonymity:
         if noisy:
             raise IncrowdError(
                 f"Column '{next(iter(noisy))}': the role `noisy` is for `method: k-epsilon`. Use "
-                "`quasi`, `sensitive` or `drop`."
+                "`quasi`, `sensitive`, `keep` or `drop`."
             )
 
     @property

@@ -8,9 +8,10 @@ from typing import Literal
 
 from incrowd.errors import IncrowdError
 from incrowd.measure.forecast import OPEN_VALUES
-from incrowd.methods.safe.budget import SEARCH_SHARE, SMALL_TABLE_SHARES, compute_search_share
+from incrowd.methods.safe.budget import SMALL_TABLE_SHARES, compute_search_share
 from incrowd.methods.safe.scheme import FixedScheme, MondrianScheme, SafeScheme, SearchedScheme
 from incrowd.methods.safe.series import SeriesScheme
+from incrowd.methods.safe.shares import ShareCounter
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.release import SafeSpec
 
@@ -20,7 +21,9 @@ _STEPS = (*_FEWER, *SMALL_TABLE_SHARES)
 _SIZES = (None, *sorted({below - 1 for below, _ in _STEPS}))  # one of each step
 
 
-def choose_draw(release: SafeSpec, rows: int = 1) -> tuple[SafeSpec, tuple[str, ...]]:
+def choose_draw(
+    release: SafeSpec, rows: int = 1, per_group: int = 1
+) -> tuple[SafeSpec, tuple[str, ...]]:
     """Choose the draw that the spec names, or an expert would take; and why, in sentences.
 
     Counts show far smaller crowds for the same budget. A sample is taken where the spec asks for
@@ -32,7 +35,7 @@ def choose_draw(release: SafeSpec, rows: int = 1) -> tuple[SafeSpec, tuple[str, 
         words = f"Draw: noisy counts, with noise planned for a series of {release.series.of}."
         return release.model_copy(update={"draw": "counts", "scheme": "fixed"}), (words,)
     if rows > 1:
-        return _choose_counts_of_people(release, rows)
+        return _choose_counts_of_people(release, rows, per_group)
     if release.draw in ("sample", "counts"):
         return release, (f"Draw: {_DRAWS[release.draw]}, set by the spec.",)
     draw, reason = _choose_fitting_draw(release)
@@ -45,7 +48,9 @@ def choose_draw(release: SafeSpec, rows: int = 1) -> tuple[SafeSpec, tuple[str, 
     return release.model_copy(update={"draw": draw}), (words,)
 
 
-def _choose_counts_of_people(release: SafeSpec, rows: int) -> tuple[SafeSpec, tuple[str, ...]]:
+def _choose_counts_of_people(
+    release: SafeSpec, rows: int, per_group: int
+) -> tuple[SafeSpec, tuple[str, ...]]:
     draw = release.draw
     reason = "the spec asks for `draw: sample`"
     if draw in (None, "auto"):
@@ -57,6 +62,11 @@ def _choose_counts_of_people(release: SafeSpec, rows: int) -> tuple[SafeSpec, tu
             "`draw: counts` with ε and δ, or `rows: 1`."
         )
     words = f"Draw: noisy counts of people, because a person may have up to {rows} rows."
+    if per_group > 1:
+        words = (
+            f"Draw: noisy counts of rows, up to {per_group} of a person per group, because the "
+            "spec sets `per_group`."
+        )
     return release.model_copy(update={"draw": "counts"}), (words,)
 
 
@@ -88,8 +98,13 @@ def choose_scheme(
     the ``size`` that the curator states, if any, a larger share of epsilon goes into the choice.
     """
     scheme, reasons = _select_scheme(release, declared, size)
-    share = compute_search_share(size)
-    if share > SEARCH_SHARE and release.search_epsilon is None and scheme.selection_shares():
+    has_target = release.target is not None
+    share = compute_search_share(size, has_target=has_target)
+    if (
+        share > compute_search_share(None, has_target=has_target)
+        and release.search_epsilon is None
+        and scheme.selection_shares()
+    ):
         words = (
             f"The search uses a larger share of ε ({share:g} per choice), because the spec states "
             "a small table."
@@ -109,7 +124,8 @@ def depends_on_size(release: SafeSpec, declared: ColumnHierarchies) -> bool:
         scheme, _ = _select_scheme(release, declared, size)
         shares = scheme.selection_shares() if release.search_epsilon is None else ()
         limits = () if release.slices else tuple(scheme.level_limits(declared.names).items())
-        outcomes.add((shares, limits))
+        counts = tuple(ShareCounter(release, declared, size).list_epsilons(1.0, 1))
+        outcomes.add((shares, limits, counts))
     return len(outcomes) > 1
 
 
@@ -153,8 +169,8 @@ def _describe_objective(release: SafeSpec) -> tuple[str, ...]:
         return ()
     if release.target is not None:
         words = (
-            f"Objective: much detail beside '{release.target}', in as many rows as possible; rows "
-            "with rarer values of it count three times."
+            f"Objective: much detail beside '{release.target}', in as many rows as possible; its "
+            "values weigh alike, and each should survive with at least seven tenths of its rows."
         )
         return (words,)
     keep = "" if release.draw == "counts" else " with `keep: 0.25`"

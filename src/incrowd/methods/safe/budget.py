@@ -27,20 +27,23 @@ from incrowd.privacy.split import RATES, BudgetSplit, split_for_counts, split_fo
 from incrowd.spec.release import SafeSpec
 
 SEARCH_SHARE = 0.05  # of epsilon, that a private choice spends
+TARGET_SHARE = 0.15  # where it is to keep the rows of the rare values of a target
 SMALL_TABLE_SHARES = ((2_000, 0.2), (10_000, 0.1))  # below so many people, so much of epsilon
 _ROOM = 4  # a release of a sample may need a quarter of delta whatever epsilon is, no more
 
 
-def compute_search_share(size: int | None) -> float:
+def compute_search_share(size: int | None, *, has_target: bool = False) -> float:
     """Return the share of epsilon that a choice spends, by the number of people stated.
 
     The noise of a choice is of as many rows however many there are: in a small table it drowns what
     it chooses by. In steps, so that what is spent, which is published, tells no more than the step.
-    The steps were settled by trials on generated tables of 300 to 4,000 rows.
+    The steps were settled by trials on generated tables of 300 to 4,000 rows. With a target the
+    rows of its rare values decide, of which there are few in any table.
     """
+    least = TARGET_SHARE if has_target else SEARCH_SHARE
     rows = math.inf if size is None else size
     shares = (share for below, share in SMALL_TABLE_SHARES if rows < below)
-    return next(shares, SEARCH_SHARE)
+    return max(next(shares, SEARCH_SHARE), least)
 
 
 def split_search_budget(
@@ -49,6 +52,7 @@ def split_search_budget(
     selections: Sequence[float],
     choices: Sequence[float] = (),
     tables: int = 1,
+    measured: Sequence[float] = (),
 ) -> BudgetSplit:
     """Split the budget of tables whose schemes, with k and beta, are chosen privately.
 
@@ -69,6 +73,7 @@ def split_search_budget(
         choices=_round_payable(choices),
         tables=tables,
         population=release.already_sampled,
+        measured=_round_payable(measured),
     )
 
 
@@ -98,10 +103,14 @@ def split_counts_budget(
     choices: Sequence[float] = (),
     tables: int = 1,
     rows: int = 1,
+    per_group: int = 1,
+    beside: int = 0,
+    measured: Sequence[float] = (),
 ) -> BudgetSplit:
     """Split the budget of tables of counts, whatever their schemes depend on.
 
-    One person has at most ``rows`` rows.
+    One person has at most ``rows`` rows, of which ``per_group`` count in one group, and is in one
+    cell of each table ``beside``.
     """
     if release.epsilon is None or release.delta is None:
         raise IncrowdError(
@@ -116,6 +125,9 @@ def split_counts_budget(
         tables=tables,
         population=release.already_sampled,
         rows=rows,
+        per_group=per_group,
+        beside=beside,
+        measured=_round_payable(measured),
     )
 
 
@@ -128,6 +140,7 @@ def split_single_release(split: BudgetSplit, releases: int) -> tuple[BudgetSplit
     single = replace(
         split, tables=split.tables // releases,
         choices=split.choices[: len(split.choices) // releases],
+        measured=split.measured[: len(split.measured) // releases],
     )  # fmt: skip
     epsilon = Accountant(single.events).epsilon(delta=split.delta)
     single = replace(
@@ -146,7 +159,11 @@ def _round_payable(epsilons: Sequence[float]) -> tuple[float, ...]:
 
 
 def split_fixed_budget(
-    release: SafeSpec, *, choices: Sequence[float] = (), tables: int = 1
+    release: SafeSpec,
+    *,
+    choices: Sequence[float] = (),
+    tables: int = 1,
+    measured: Sequence[float] = (),
 ) -> BudgetSplit:
     """Split the budget of tables whose schemes do not depend on the data.
 
@@ -154,8 +171,8 @@ def split_fixed_budget(
     both for the smallest crowd k / beta. Several tables are drawn from one and the same table,
     so where that is a sample they are amplified together.
     """
-    if choices or (tables > 1 and release.already_sampled is not None):
-        return _split_beside_choices(release, choices, tables)
+    if choices or measured or (tables > 1 and release.already_sampled is not None):
+        return _split_beside_choices(release, choices, tables, measured)
     k, rate = release.k, release.beta or release.keep
     if release.already_sampled is not None and (k is None or rate is None):
         k, rate = _solve_on_sample(release, k, rate, release.already_sampled)
@@ -240,8 +257,15 @@ def _account_pair(release: SafeSpec, pair: SafeRelease, tables: int) -> BudgetSp
     return BudgetSplit(epsilon, delta, pair, tables=tables, population=release.already_sampled)
 
 
-def _split_beside_choices(release: SafeSpec, choices: Sequence[float], tables: int) -> BudgetSplit:
+def _split_beside_choices(
+    release: SafeSpec, choices: Sequence[float], tables: int, measured: Sequence[float]
+) -> BudgetSplit:
     """Find the smallest k at the rate given, or at the best one for tables of their own."""
+    if measured and (release.epsilon is None or release.delta is None or release.k is not None):
+        raise IncrowdError(
+            "`rare: keep` measures counts beside a sample, so it needs ε and δ, and chooses k. Add "
+            "`epsilon` and `delta`, and remove `k`."
+        )
     if release.epsilon is None or release.delta is None or release.k is not None:
         raise IncrowdError(
             "Slices need ε and δ, and choose k, if they are chosen or the table is a sample. Add "
@@ -257,4 +281,5 @@ def _split_beside_choices(release: SafeSpec, choices: Sequence[float], tables: i
         choices=_round_payable(choices),
         tables=tables,
         population=release.already_sampled,
+        measured=_round_payable(measured),
     )

@@ -14,7 +14,7 @@ from incrowd.arrays import Floats
 from incrowd.codes.counted_table import CountNoise
 from incrowd.codes.frequency import Frequencies
 from incrowd.privacy.counts import build_event_law
-from incrowd.privacy.draw_parameters import CountsEvent
+from incrowd.privacy.draw_parameters import CountsEvent, compute_threshold
 from incrowd.privacy.events import Coin, SafeRelease, SeriesCounts
 from incrowd.privacy.plan_counts import USUAL_K
 from incrowd.privacy.randomness import Randomness, sample_binomial
@@ -97,25 +97,33 @@ class SampleDraw:
 
 @dataclass(frozen=True)
 class NoisyCountsDraw:
-    """Counts get noise of at most r; cells are shown from r + k on."""
+    """Counts get noise of at most r; cells are shown from r + k on.
+
+    Where rows are counted, c of a person in a cell, it is from r + c (k - 1) + 1 on.
+    """
 
     event: CountsEvent
     k: int
     split: BudgetSplit
 
     @property
+    def threshold(self) -> int:
+        """The smallest noisy count that is shown."""
+        return compute_threshold(self.event.r, self.k, self.split.per_group)
+
+    @property
     def ramp(self) -> Ramp:
-        """At the crowd r + k."""
-        return make_ramp(self.event.r + self.k, 1.0)
+        """At the threshold."""
+        return make_ramp(self.threshold, 1.0)
 
     @property
     def crowd(self) -> float:
-        """r + k."""
-        return float(self.event.r + self.k)
+        """The threshold."""
+        return float(self.threshold)
 
     def publish_probability(self, rows: Floats) -> Floats:
-        """Return P[n + X >= r + k]."""
-        law, threshold = build_event_law(self.event), self.event.r + self.k
+        """Return P[n + X >= threshold]."""
+        law, threshold = build_event_law(self.event), self.threshold
         return np.array([law.compute_tail(threshold - int(n)) if n >= 1 else 0.0 for n in rows])
 
     @property
@@ -129,8 +137,10 @@ class NoisyCountsDraw:
         return {"k": float(self.k), **self.split.list_parameters(self.event)}
 
     def draw_published_cells(self, frequencies: Frequencies, bits: Randomness) -> Frequencies:
-        """Add noise to the counts, and show cells from r + k on."""
-        return draw_noisy_counts(frequencies, self.event, k=self.k, bits=bits)
+        """Add noise to the counts, and show cells from the threshold on."""
+        return draw_noisy_counts(
+            frequencies, self.event, k=self.k, per_group=self.split.per_group, bits=bits
+        )
 
 
 def make_draws(split: BudgetSplit, release: SafeSpec, bits: Randomness) -> tuple[CellDraw, ...]:

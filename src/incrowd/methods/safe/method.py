@@ -1,4 +1,4 @@
-"""A safe release: one table or slices, what is spent on it, and what it promises."""
+"""A safe release: one table or several, what is spent on it, and what it promises."""
 
 from __future__ import annotations
 
@@ -26,9 +26,11 @@ from incrowd.methods.safe.budget import (
     split_single_release,
 )
 from incrowd.methods.safe.draw import list_draws
+from incrowd.methods.safe.households import TWO_TABLES, HouseholdProducts
 from incrowd.methods.safe.remote_counts import RemoteCountedTable, count_local_or_remote
 from incrowd.methods.safe.scheme import MondrianScheme
 from incrowd.methods.safe.series import find_noisier_totals
+from incrowd.methods.safe.shares import ShareCounter
 from incrowd.methods.safe.slices import Slicer
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Coin
@@ -36,6 +38,7 @@ from incrowd.privacy.presentation import read_as_decimal
 from incrowd.privacy.split import BudgetSplit
 from incrowd.privacy.split_series import split_for_series
 from incrowd.release.certificate import CertifiedGuarantee
+from incrowd.release.layout import HOUSEHOLDS_AND_PEOPLE, Layout
 from incrowd.release.parameters import BOTH, DIFFERENTIAL_PRIVACY
 from incrowd.release.product import MethodResult, Parameters
 from incrowd.spec.build import ColumnHierarchies
@@ -60,16 +63,24 @@ class Safe:
                 "Spec: `series` needs a unit within one period. Add `period` to `unit: {id: "
                 "COLUMN}`, and `part`."
             )
-        self._release, draw_reasons = choose_draw(file.spec.release, self._rows)
+        self._release, draw_reasons = choose_draw(file.spec.release, self._rows, self._per_group)
         self._declared = ColumnHierarchies(columns, file.folder)
         _refuse_target(self._release.target, self._declared.names)
         self._slicing = Slicer(self._release.slices, self._declared.names)
-        size = file.spec.size if isinstance(file.spec.size, int) else None  # never a counted one
-        self._scheme, scheme_reasons = choose_scheme(
-            self._release, self._declared, self._get_effective_size(size)
+        household = file.spec.household
+        self._households = (
+            None
+            if household is None
+            else HouseholdProducts(household, self._release, self._declared)
         )
+        size = file.spec.size if isinstance(file.spec.size, int) else None  # never a counted one
+        people = self._get_effective_size(size)
+        self._counter = ShareCounter(self._release, self._declared, people)
+        self._scheme, scheme_reasons = choose_scheme(self._release, self._declared, people)
         self.asserted = self._assert_size(size)
         self._reasons = (*scheme_reasons, *draw_reasons)
+        if self._households is not None:
+            self._reasons += (TWO_TABLES,)
         self._split = self._split_budget()
         self.notes = find_noisier_totals(self._split)
         self.joint_guarantee: Guarantee | None = None
@@ -89,6 +100,21 @@ class Safe:
     def _rows(self) -> int:
         """The largest number of rows of one person."""
         return 1 if self._person is None else self._person.rows
+
+    @property
+    def _per_group(self) -> int:
+        """The largest number of these rows that count in one group."""
+        return 1 if self._person is None else self._person.per_group
+
+    @property
+    def layout(self) -> Layout | None:
+        """What several tables are, if they are no slices."""
+        return None if self._households is None else HOUSEHOLDS_AND_PEOPLE
+
+    @property
+    def _beside(self) -> int:
+        """The number of tables beside that of people."""
+        return 0 if self._households is None else 1
 
     def _get_effective_size(self, size: int | None) -> int | None:
         """Return the size of a table with one row per person in which a choice is as noisy."""
@@ -119,14 +145,18 @@ class Safe:
             )
         tables, steps = releases * self._slicing.tables, releases * self._slicing.choices
         epsilon = release.epsilon or 0.0
+        measured = self._counter.list_epsilons(epsilon, releases)
         choice_epsilons = [SLICES_SHARE * epsilon / math.sqrt(steps)] * steps if steps else []
         shares = self._scheme.selection_shares()
         if not shares and release.draw == "counts":
             return split_counts_budget(
-                release, choices=choice_epsilons, tables=tables, rows=self._rows
-            )
+                release, choices=choice_epsilons, tables=tables, rows=self._rows,
+                per_group=self._per_group, beside=self._beside, measured=measured,
+            )  # fmt: skip
         if not shares:
-            return split_fixed_budget(release, choices=choice_epsilons, tables=tables)
+            return split_fixed_budget(
+                release, choices=choice_epsilons, tables=tables, measured=measured
+            )
         selection_epsilons = [share * epsilon / math.sqrt(tables) for share in shares]
         if release.search_epsilon is not None:
             selection_epsilons = [release.search_epsilon / len(selection_epsilons)] * len(
@@ -135,11 +165,13 @@ class Safe:
         if release.draw == "counts":
             return split_counts_budget(
                 release, selections=selection_epsilons, choices=choice_epsilons, tables=tables,
-                rows=self._rows,
+                rows=self._rows, per_group=self._per_group, beside=self._beside,
+                measured=measured,
             )  # fmt: skip
         return split_search_budget(
-            release, selections=selection_epsilons, choices=choice_epsilons, tables=tables
-        )
+            release, selections=selection_epsilons, choices=choice_epsilons, tables=tables,
+            measured=measured,
+        )  # fmt: skip
 
     @property
     def planned_release(self) -> PlannedRelease:
@@ -150,18 +182,36 @@ class Safe:
         """
         choose = max if isinstance(self._split.event, Coin) else min
         draw = choose(list_draws(self._split, self._release), key=lambda draw: draw.crowd)
-        tables = tuple(self._scheme.level_limits(names) for names in self._slicing.known_slices)
-        return PlannedRelease(self._declared, tables, draw.publish_probability, draw.crowd)
+        parts = self._slicing.known_slices if self._households is None else self._households.tables
+        tables = tuple(self._scheme.level_limits(names) for names in parts)
+        return PlannedRelease(
+            self._declared, tables, draw.publish_probability, draw.crowd,
+            "people" if self._per_group == 1 else "rows",
+        )  # fmt: skip
+
+    def find_count_error(self, column: str) -> int | None:
+        """Return what the count of a value of a column beside the rows is within, in 19 of 20.
+
+        None if the column is not counted.
+        """
+        columns = self._counter.columns
+        if column not in columns:
+            return None
+        epsilon = self._split.measured[columns.index(column)]
+        return math.ceil(math.log(20) * self._rows / epsilon)
 
     def count(self, table: Table, *, by_row: bool = False) -> CountedTable | RemoteCountedTable:
         """Count the tuples that the scheme works on; of slices, those of all columns.
 
-        People who may have several rows are counted once per tuple.
+        People who may have several rows are counted once per tuple, or a few of their rows are.
         """
         levels = self._scheme.list_counted_levels() if self._slicing.tables == 1 else None
         if self._person is not None:
             if not by_row:
-                return count_people(table, self._declared, self._person.id, levels=levels)
+                return count_people(
+                    table, self._declared, self._person.id, levels=levels,
+                    per_group=self._per_group,
+                )  # fmt: skip
             refuse_many_people(table, self._person)
         counted_table = count_local_or_remote(table, self._declared, levels)
         return (
@@ -172,8 +222,17 @@ class Safe:
 
     def make(self, table: CountedTable | RemoteCountedTable, context: MakeContext) -> MethodResult:
         """Choose what is to be chosen, draw, drop what is rare."""
-        if self._person is not None and not isinstance(table, PeopleTable):
-            raise TypeError("people with several rows must be counted as people")
+        if self._person is not None:
+            if not isinstance(table, PeopleTable):
+                raise TypeError("people with several rows must be counted as people")
+            if table.sets.per_group != self._per_group:
+                raise TypeError(f"rows must be cut to {self._per_group} of a person per group")
+        measured = self._counter.measure(
+            table, self._split.measured, rows=self._rows, bits=context.bits
+        )
+        context = replace(
+            context, measured={name: column.counts for name, column in measured.items()}
+        )
         parts = [table]
         if self._slicing.tables > 1:
             context.step("slice")
@@ -183,7 +242,12 @@ class Safe:
                 rows=self._rows,
             )  # fmt: skip
             parts = [table.select_columns(names) for names in slices]
-        products = tuple(self._scheme.make_product(part, self._split, context) for part in parts)
+        if self._households is None:
+            products = tuple(
+                self._scheme.make_product(part, self._split, context) for part in parts
+            )
+        else:
+            products = self._households.make_products(table, self._scheme, self._split, context)
         if len(products) == 1:
             parameters = {**products[0].parameters, **self.asserted}
             findings = (*products[0].findings, *self.notes)
@@ -194,6 +258,8 @@ class Safe:
             events=self.events,
             original=table if isinstance(table, CountedTable) else table.collect_sample(),
             parameters={**self._split.shared_parameters, **self.asserted},
+            layout=self.layout,
+            shares=tuple(column.table for column in measured.values()),
             reasons=tuple(filter(None, (*self._reasons, self._slicing.reason))),
         )
 

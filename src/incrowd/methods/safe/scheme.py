@@ -6,7 +6,7 @@ refuse, it refuses when it is made, without the table.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -14,7 +14,8 @@ import numpy as np
 from incrowd.anonymize.lattice import Lattice, build_lattice
 from incrowd.anonymize.person_rollups import make_rollups
 from incrowd.anonymize.safe_mondrian import CellPartition, cut_cells
-from incrowd.anonymize.safe_search import ChosenScheme, search_scheme
+from incrowd.anonymize.safe_search import ChosenScheme, Ramp, search_scheme
+from incrowd.anonymize.target_score import TargetValues
 from incrowd.arrays import Codes, Floats
 from incrowd.codes.axis import Axis, locate_points
 from incrowd.codes.counted_table import CountedTable, PublishedTable
@@ -108,7 +109,8 @@ class SearchedScheme:
         *,
         size: int | None = None,
     ) -> None:
-        self._release, self._declared, self._share = release, declared, compute_search_share(size)
+        self._release, self._declared = release, declared
+        self._share = compute_search_share(size, has_target=release.target is not None)
         self._limits = self._release.levels if limits is None else limits
         self._target = release.target
         if self._target is not None:
@@ -181,11 +183,27 @@ class SearchedScheme:
             power=self._power,
             weights=self._list_weights(table.names),
             bits=context.bits,
-            target=None if self._target is None else table.names.index(self._target),
+            target=self._weigh_target(table, among, context),
             rows=split.rows,
             progress=context.progress,
         )
         return scheme, among[scheme.ramp]
+
+    def _weigh_target(
+        self,
+        table: CountedTable | RemoteCountedTable,
+        ramps: Mapping[Ramp, CellDraw],
+        context: MakeContext,
+    ) -> TargetValues | None:
+        """Return what the values of the target weigh, by what was measured of them."""
+        if self._target is None:
+            return None
+        at = table.names.index(self._target)
+        if self._target not in context.measured:
+            level = self._find_finest_level(self._target)
+            return TargetValues.from_labels(at, len(table.hierarchies[at].labels[level]))
+        crowd = min(draw.crowd for draw in ramps.values())
+        return TargetValues.from_counts(at, context.measured[self._target], crowd)
 
     @property
     def _power(self) -> int:

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from incrowd.anonymize.synthetic.allocation import average_cells, share_one_ways
+from incrowd.anonymize.synthetic.allocation import share_one_ways
 from incrowd.anonymize.synthetic.choice import Candidate, make_candidate
 from incrowd.findings import Finding, format_points, make_finding
 from incrowd.methods.base import Method
@@ -17,6 +17,8 @@ from incrowd.methods.synthetic.method import Synthetic
 _LARGE_TABLE = 1e6  # rows that a forecast supposes where no size is stated
 _USUAL_TABLE = 1e5  # people that a warning of too many values supposes
 _TOO_MUCH = 0.1  # of the rows of the table
+LOST_RELATIONS = 0.05  # a distance from which on relations were lost in trials
+_PAIR_GROUPS = 8  # of each column, in the table of a pair
 _FEW_VALUES = 8  # that nobody can make much fewer
 
 
@@ -39,13 +41,15 @@ class SyntheticExpectation(Expectation):
 
     That is the noise of the first measurement of each column, of the column with the most noise;
     later measurements make it smaller. ``size`` is the stated number of rows. ``fine`` are the
-    columns with more values than that noise lets one tell apart.
+    columns with more values than that noise lets one tell apart. ``pair_error`` is what noise makes
+    of the table of a pair of columns (:func:`compute_pair_error`); None without a pair or a size.
     """
 
     error: float = 0.0
     column: str = ""
     size: int | None = None
     fine: tuple[FineColumn, ...] = ()
+    pair_error: float | None = None
 
     def summarize(self) -> str:
         """Return the shortest that can be said, in one sentence."""
@@ -62,7 +66,11 @@ class SyntheticExpectation(Expectation):
 
     def findings(self) -> list[Finding]:
         """Return a forecast of the error, or a warning where it is large, of all and by column."""
-        return [self._find_error(), *map(self._find_fine, self.fine)]
+        return [self._find_error(), *self._find_relations(), *map(self._find_fine, self.fine)]
+
+    def _find_relations(self) -> Iterator[Finding]:
+        if self.pair_error is not None and self.pair_error > LOST_RELATIONS:
+            yield make_finding("SYNTHETIC_RELATIONS_LOST", size=self.size, error=self.pair_error)
 
     def _find_error(self) -> Finding:
         if self.size is None:
@@ -85,8 +93,7 @@ def expect_synthetic(method: Method, size: int | None) -> SyntheticExpectation:
     """Return what to expect of synthetic rows of a table of some size."""
     assert isinstance(method, Synthetic)
     domain, information = method.domain, method.plan.information
-    cells = average_cells(domain.leaves)
-    share = share_one_ways(len(domain), size or _LARGE_TABLE, information, cells) * information
+    share = share_one_ways(len(domain), size or _LARGE_TABLE, information) * information
     tables = [make_candidate(domain, (column,), (0,)) for column in range(len(domain))]
     needs = sum(table.need for table in tables)
     deviations = [math.sqrt(table.gain * needs / (share * table.need)) for table in tables]
@@ -96,7 +103,26 @@ def expect_synthetic(method: Method, size: int | None) -> SyntheticExpectation:
         crowd=1.0, each=(), tables=1, fixed=True,
         error=1.96 * deviations[worst], column=method.columns.names[worst], size=size,
         fine=tuple(fine),
+        pair_error=None if size is None else compute_pair_error(domain.leaves, information, size),
     )  # fmt: skip
+
+
+def compute_pair_error(leaves: Sequence[int], information: float, size: int) -> float | None:
+    """Return the total variation distance that noise makes of the table of a pair of columns.
+
+    What the one-way tables leave of the information is taken to go in equal parts to as many pairs
+    as connect all columns, each at levels of at most eight groups per column: of c cells with noise
+    of standard deviation s among n rows the expected distance is c s / (sqrt(2 pi) n). A relation
+    that is not much larger than this cannot be chosen, nor measured. Pairs that are not measured
+    are worse.
+    """
+    columns = len(leaves)
+    if columns < 2:
+        return None
+    share = share_one_ways(columns, size, information)
+    deviation = math.sqrt((columns - 1) / ((1 - share) * information))
+    groups = sum(min(number, _PAIR_GROUPS) for number in leaves) / columns
+    return min(groups**2 * deviation / (math.sqrt(2 * math.pi) * size), 1.0)
 
 
 def _list_fine(

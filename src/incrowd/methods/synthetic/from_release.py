@@ -42,7 +42,7 @@ from incrowd.methods.synthetic.rows import PublishedColumn, make_tables
 from incrowd.privacy.draw_parameters import build_noise_spread
 from incrowd.release.certificate import Certificate, Slice
 from incrowd.release.formulas import unescape_formula
-from incrowd.release.tables_verify import get_finest, read_cells, read_columns
+from incrowd.release.tables_read import get_finest, read_cells, read_columns
 from incrowd.spec.arx import read_rows
 
 
@@ -90,6 +90,11 @@ def synthesize_release(
             f"'{folder}' is no release by slices or tables. To get synthetic rows of a table, "
             "publish it with 'method: synthetic'."
         )
+    if certificate.layout is not None:
+        raise IncrowdError(
+            f"'{folder}' holds households and people, which are not columns of one table. To get "
+            "synthetic rows, publish a table with 'method: synthetic'."
+        )
     columns = read_slice_columns(folder, certificate)
     tables = (
         [_read_slice(folder, part, columns) for part in certificate.tables]
@@ -110,7 +115,7 @@ def synthesize_release(
         name: PublishedColumn(column.labels, column.labels, codes[:, at])
         for at, (name, column) in enumerate(columns.items())
     }
-    return make_tables(published, (), names, local_engine())
+    return make_tables(published, (), {}, names, local_engine())
 
 
 def read_slice_columns(folder: Path, certificate: Certificate) -> dict[str, SliceColumn]:

@@ -28,6 +28,7 @@ from incrowd.methods.base import (
 from incrowd.methods.safe.remote_counts import RemoteCountedTable, count_local_or_remote
 from incrowd.methods.synthetic.columns import SyntheticColumns, refuse_labels
 from incrowd.methods.synthetic.product import make_part, make_product
+from incrowd.methods.synthetic.references import read_references
 from incrowd.methods.synthetic.tables import make_counter
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Event
@@ -61,6 +62,7 @@ class Synthetic:
         self._release = file.spec.release
         self._spec = file.spec
         refuse_unconfirmed(file)
+        self.references = read_references(file)
         chosen = _modeled(file.spec)
         _refuse_open(chosen)
         self._declared = ColumnHierarchies(chosen, file.folder)
@@ -167,7 +169,7 @@ class Synthetic:
     @property
     def part(self) -> SyntheticPart:
         """What the certificate will say of the rows, but for what is measured."""
-        return make_part(self.columns, self._spec)
+        return make_part(self.columns, self._spec, self.references)
 
     @property
     def domain(self) -> Domain:
@@ -213,7 +215,9 @@ class Synthetic:
         )
         context.step("draw")
         original = table if isinstance(table, CountedTable) else table.collect_sample()
-        product, extra = make_product(self.columns, synthesis, original, self._spec, context)
+        product, extra = make_product(
+            self.columns, synthesis, original, self._spec, context, self.references
+        )
         parameters = {**product.parameters, **self.asserted}
         product = replace(product, file=self._file, parameters=parameters)
         return MethodResult((product,), self.promise, self.events, original, synthetic=extra)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -22,12 +22,14 @@ from incrowd.engine.table import Table
 from incrowd.measure.synthetic import SyntheticEvaluation, evaluate_synthetic
 from incrowd.methods.base import MakeContext, published_columns
 from incrowd.methods.synthetic.columns import SyntheticColumns
+from incrowd.methods.synthetic.references import draw_references
 from incrowd.methods.synthetic.rows import choose_type, make_tables, publish_columns
 from incrowd.release.parameters import synthetic_parameters
 from incrowd.release.product import Product
 from incrowd.release.synthetic_part import (
     MeasuredNumbers,
     PointsColumn,
+    ReferencedKey,
     SyntheticPart,
     SyntheticProduct,
 )
@@ -69,17 +71,19 @@ def make_product(
     original: CountedTable,
     spec: Spec,
     context: MakeContext,
+    references: Mapping[str, ReferencedKey],
 ) -> tuple[RowsProduct, SyntheticProduct]:
     """Return the rows as a product, and what is published beside them."""
     assert isinstance(spec.release, SyntheticSpec)
     draw_values = spec.release.values == "drawn"
-    part = make_part(columns, spec)
+    part = make_part(columns, spec, references)
     types, keys = part.types, part.keys
     rng = np.random.default_rng([int(word) for word in context.bits.draw_words(4)])
     rows = columns.obey_orders(synthesis.model, synthesis.rows, rng)
     published = publish_columns(columns, rows, types, draw_values=draw_values, rng=rng)
-    order = [name for name in spec.columns if name in published or name in keys]
-    text, typed = make_tables(published, keys, order, context.engine)
+    order = [name for name in spec.columns if name in {*published, *keys, *references}]
+    made_up = draw_references(references, len(rows))
+    text, typed = make_tables(published, keys, made_up, order, context.engine)
     ones = np.ones(len(rows), dtype=np.int64)
     labels = tuple(columns.hierarchies[name].labels[0] for name in columns.names)
     modeled = published_columns(spec, "quasi", "sensitive")
@@ -110,7 +114,9 @@ def draw_again(columns: SyntheticColumns, synthesis: Synthesis) -> Codes:
     return columns.obey_orders(synthesis.model, codes, rng)
 
 
-def make_part(columns: SyntheticColumns, spec: Spec) -> SyntheticPart:
+def make_part(
+    columns: SyntheticColumns, spec: Spec, references: Mapping[str, ReferencedKey]
+) -> SyntheticPart:
     """Return what the certificate says besides, before the measured tables are written."""
     release = spec.release
     assert isinstance(release, SyntheticSpec)
@@ -131,7 +137,12 @@ def make_part(columns: SyntheticColumns, spec: Spec) -> SyntheticPart:
         columns=list(columns.names),
         types={name: choose_type(name, columns, draw_values=draw_values) for name in columns.names},
         points=points,
-        keys=[name for name, column in spec.columns.items() if column.role == "key"],
+        keys=[
+            name
+            for name, column in spec.columns.items()
+            if column.role == "key" and name not in references
+        ],
+        references=dict(references) or None,
         written={
             name: form.model_dump(mode="json", exclude_defaults=True)
             for name, form in columns.formats.items()

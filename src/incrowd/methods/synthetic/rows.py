@@ -12,7 +12,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from incrowd.arrays import Codes, Counts, Places
+from incrowd.arrays import Bools, Codes, Counts, Places
 from incrowd.codes.values import make_sort_key
 from incrowd.engine.table import Engine, Table
 from incrowd.methods.synthetic.columns import SyntheticColumns
@@ -164,19 +164,22 @@ def _bounds(
 def make_tables(
     published: Mapping[str, PublishedColumn],
     keys: Sequence[str],
+    references: Mapping[str, tuple[Counts, Bools]],
     order: Sequence[str],
     engine: Engine,
 ) -> tuple[Table, Table]:
     """Return the rows as a table of text and as one of typed values, in the order of a reader.
 
     Rows are sorted by what they show, the first column first, so that their order tells nothing.
-    Columns of ``keys`` number the rows from 1. ``order`` names all columns.
+    Columns of ``keys`` number the rows from 1, those of ``references`` have the numbers given,
+    from the first row down. ``order`` names all columns.
     """
     rows = len(next(iter(published.values())).codes)
     ranks = [_rank(first) for name in order if (first := published.get(name)) is not None]
     by_rank: Places = np.lexsort(ranks[::-1])
     numbers = np.arange(1, rows + 1, dtype=np.int64)
     plain = {name: (numbers, np.zeros(rows, dtype=bool)) for name in keys}
+    plain |= references
     sorted_codes = {name: column.codes[by_rank] for name, column in published.items()}
     text, typed = (
         engine.from_rows(

@@ -16,8 +16,8 @@ from incrowd.anonymize.tables.plan import TablesPlan
 from incrowd.anonymize.tables.whole import WholeTables
 from incrowd.anonymize.tables.workload import RequestedTable
 from incrowd.arrays import Counts, Floats
-from incrowd.engine.table import Coded, Engine, Table
 from incrowd.methods.base import MakeContext
+from incrowd.methods.tables.lines import make_lines, make_numbers
 from incrowd.methods.tables.request import TablesRequest
 from incrowd.release.tables_column import (
     ColumnLines,
@@ -27,10 +27,6 @@ from incrowd.release.tables_column import (
     place_levels,
 )
 from incrowd.release.tables_part import (
-    DIGITS,
-    NUMBER,
-    RESIDUAL,
-    WITHIN,
     CellSums,
     CellTable,
     CertifiedResidual,
@@ -38,8 +34,6 @@ from incrowd.release.tables_part import (
     TabulatedTable,
     TabulationPart,
     TabulationProduct,
-    compute_whole_means,
-    list_headers,
 )
 from incrowd.spec.model import Spec
 from incrowd.spec.release import TablesSpec
@@ -191,71 +185,6 @@ def _compute_variance(
     sizes = iter(variance.shape)
     shape = [1 if is_total else next(sizes) for _, _, is_total in by_place]
     return np.transpose(variance.reshape(shape), order)
-
-
-def make_lines(cells: CellTable, hide_below: int | None, engine: Engine) -> Table:
-    """Return a table as it is written: labels, levels and codes of each column, and figures."""
-    shape = tuple(map(len, cells.lines))
-
-    def spread(values: np.ndarray, axis: int) -> np.ndarray:
-        along = [-1 if at == axis else 1 for at in range(len(shape))]
-        return np.broadcast_to(values.reshape(along), shape).ravel()
-
-    coded: dict[str, Coded] = {}
-    plain: dict[str, tuple[np.ndarray, np.ndarray]] = {}
-    nothing = np.zeros(math.prod(shape), dtype=bool)
-    for axis, (name, lines) in enumerate(zip(cells.names, cells.lines, strict=True)):
-        labels = list(dict.fromkeys(lines.labels))
-        places = {label: place for place, label in enumerate(labels)}
-        numbers = np.array([places[label] for label in lines.labels], dtype=np.int32)
-        coded[name] = (labels, spread(numbers, axis))
-        plain[f"{name}_level"] = spread(lines.levels.astype(np.int64), axis), nothing
-        plain[f"{name}_code"] = spread(lines.groups.astype(np.int64), axis), nothing
-    figures = round_figures(cells)
-    is_hidden = nothing if hide_below is None else figures["count"] < hide_below
-    for name, numbers in figures.items():
-        is_empty = nothing if name in ("sd", "sum_sd") else is_hidden
-        if name == "mean":
-            is_empty = is_empty | (figures["count"] == 0)
-        plain[name] = numbers, is_empty
-    headers = list_headers(cells.names, has_sums=cells.sums is not None)
-    return engine.from_rows(coded, plain, headers)
-
-
-def round_figures(cells: CellTable) -> dict[str, np.ndarray]:
-    """Return the figures of a table as they are written, line by line."""
-    estimate, sd = cells.estimate.ravel(), cells.sd.ravel()
-    figures = {
-        "estimate": estimate, "sd": sd, "low": estimate - WITHIN * sd,
-        "high": estimate + WITHIN * sd,
-    }  # fmt: skip
-    rounded = {name: np.round(numbers, DIGITS) + 0.0 for name, numbers in figures.items()}
-    more = {} if cells.sums is None else round_sums(cells.sums, cells.count)
-    return {"count": cells.count.ravel(), **rounded, **more}
-
-
-def round_sums(sums: CellSums, count: Counts) -> dict[str, np.ndarray]:
-    """Return the figures of sums as they are written, line by line."""
-    digits = sums.column.digits
-    units = sums.column.compute_sums(count.ravel(), sums.steps.ravel())
-    estimate, sd = sums.estimate.ravel(), sums.sd.ravel()
-    figures = {
-        "sum_estimate": estimate, "sum_sd": sd, "sum_low": estimate - WITHIN * sd,
-        "sum_high": estimate + WITHIN * sd, "mean": compute_whole_means(units, count, digits),
-        "mean_low": sums.mean_low.ravel(), "mean_high": sums.mean_high.ravel(),
-    }  # fmt: skip
-    rounded = {name: np.round(numbers, DIGITS + digits) + 0.0 for name, numbers in figures.items()}
-    return {"sum": units / 10**digits if digits else units, **rounded}
-
-
-def make_numbers(numbers: Sequence[Counts], engine: Engine) -> Table:
-    """Return the measured numbers as one table, residual by residual."""
-    sizes = [part.size for part in numbers]
-    residuals = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
-    joined = np.concatenate([part.ravel() for part in numbers]).astype(np.int64)
-    nothing = np.zeros(len(joined), dtype=bool)
-    plain = {RESIDUAL: (residuals, nothing), NUMBER: (joined, nothing)}
-    return engine.from_rows({}, plain, [RESIDUAL, NUMBER])
 
 
 def make_part(request: TablesRequest, plan: TablesPlan, release: TablesSpec) -> TabulationPart:

@@ -20,7 +20,8 @@ from incrowd.anonymize.tables.workload import (
     TableAxis,
     Workload,
 )
-from incrowd.errors import IncrowdError
+from incrowd.errors import FindingError, IncrowdError
+from incrowd.findings import make_finding
 from incrowd.release.tables_column import TabulatedColumn
 from incrowd.release.tables_part import FIGURES, SUM_FIGURES, list_headers
 from incrowd.spec.build import ColumnHierarchies
@@ -32,6 +33,7 @@ MOST_LINES = 1 << 27  # of all tables together
 _MOST_TABLES = 20_000
 _MOST_PLANNED = 20_000  # tables and totals that a plan is made for
 _SHEET_LINES = 1_048_575  # that a sheet holds below its header
+_TEXT_LINES = 10_000_000  # of a table as text, which takes minutes to write and to check
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,11 +243,18 @@ def _refuse_size(request: TablesRequest, release: TablesSpec) -> None:
             f"{MOST_LINES:,}. The largest ({names}) has {sizes[largest]:,}: use coarser levels, or "
             "fewer columns."
         )
-    if "xlsx" in release.exports and sizes[largest] > _SHEET_LINES:
-        raise IncrowdError(
-            f"Spec: the table {names} has {sizes[largest]:,} lines, and a sheet of a workbook "
-            f"holds {_SHEET_LINES:,}. Use coarser levels, or remove `xlsx` from `exports`."
-        )
+    limits = [
+        ("a sheet of a workbook (`exports: [xlsx]`)", _SHEET_LINES, "xlsx" in release.exports),
+        ("SDMX-CSV (`exports: [sdmx]`)", _TEXT_LINES, "sdmx" in release.exports),
+        ("a text file (`format: csv`)", _TEXT_LINES, release.format == "csv"),
+    ]
+    for form, most, is_asked in limits:
+        if is_asked and sizes[largest] > most:
+            raise FindingError(
+                make_finding(
+                    "TABLE_TOO_LONG", names=names, lines=sizes[largest], form=form, most=most
+                )
+            )
 
 
 def refuse_undeclared(columns: dict[str, Column]) -> None:

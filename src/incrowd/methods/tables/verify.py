@@ -31,7 +31,7 @@ from incrowd.methods.tables.request import TablesRequest
 from incrowd.release.certificate import Certificate
 from incrowd.release.tables_column import add_totals
 from incrowd.release.tables_part import CellSums, CellTable, TabulationPart
-from incrowd.release.tables_verify import (
+from incrowd.release.tables_read import (
     ROUNDING,
     PublishedCells,
     read_cells,
@@ -39,6 +39,8 @@ from incrowd.release.tables_verify import (
     read_measured,
 )
 from incrowd.spec.table_request import SumRequest, TableRequest
+
+_AT_ONCE = 1 << 22  # lines that are compared at a time
 
 
 def check_estimates(folder: Path, certificate: Certificate) -> list[Finding]:
@@ -98,11 +100,19 @@ def _are_sums_alike(cells: PublishedCells, expected: CellSums) -> bool:
 
 
 def _is_alike(cells: PublishedCells, estimate: Floats, sd: Floats) -> bool:
-    """Whether published figures are those that were computed again."""
-    size = np.abs(estimate) + sd
-    slack = ROUNDING + 1e-6 * np.maximum(size, 1.0)
-    is_near = (np.abs(cells.estimate - estimate) <= slack) | cells.is_hidden
-    return bool(is_near.all() and (np.abs(cells.sd - sd) <= slack).all())
+    """Whether published figures are those that were computed again; lines are compared in parts."""
+    pairs = (cells.estimate, estimate), (cells.sd, sd)
+    figures = [np.ascontiguousarray(x).reshape(-1) for pair in pairs for x in pair]
+    is_hidden = cells.is_hidden.reshape(-1)
+    for start in range(0, len(is_hidden), _AT_ONCE):
+        lines = slice(start, start + _AT_ONCE)
+        published, expected, published_sd, expected_sd = (x[lines] for x in figures)
+        size = np.abs(expected) + expected_sd
+        slack = ROUNDING + 1e-6 * np.maximum(size, 1.0)
+        is_near = (np.abs(published - expected) <= slack) | is_hidden[lines]
+        if not (is_near.all() and (np.abs(published_sd - expected_sd) <= slack).all()):
+            return False
+    return True
 
 
 def _restore_sum(part: TabulationPart, column: str) -> SumRequest:

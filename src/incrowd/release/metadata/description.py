@@ -21,6 +21,8 @@ from incrowd.engine.released import open_released
 from incrowd.release.certificate import FILE, Certificate, SchemeColumn, Slice
 from incrowd.release.formulas import escape_formula, unescape_formula
 from incrowd.release.metadata.assertions import Assertions, LedgerTotal
+from incrowd.release.shares_combined import write_combined
+from incrowd.release.shares_part import write_shares
 from incrowd.release.tables_part import MEASURED_FILE
 from incrowd.spec.about import NOT_STATED, About
 from incrowd.spec.arx import parse_rows, read_text
@@ -119,6 +121,13 @@ class ReleaseDescription:
             yield path, digest, "the hierarchy of a column"
         for table in self.certificate.synthetic.measured if self.certificate.synthetic else ():
             yield table.file, table.sha256, "a measured table: noisy counts with their errors"
+        for share_table in self.certificate.shares or ():
+            content = write_shares(share_table, self.certificate.rows_per_person)
+            digest = hashlib.sha256(content).hexdigest()
+            yield share_table.file, digest, "shares of the values of a column, with errors"
+        for combined_rows in self.certificate.combined or ():
+            digest = hashlib.sha256(write_combined(combined_rows)).hexdigest()
+            yield combined_rows.file, digest, "rows of the values of a column, over all files"
         if self.certificate.tabulation is not None:
             digest = self.certificate.tabulation.measured
             yield MEASURED_FILE, digest, "the measured numbers, with noise"
@@ -167,6 +176,9 @@ def _describe_column(
         return DescribedColumn(
             title, "made-up numbers, in the order of the rows", "integer", "made up"
         )
+    if part is not None and (key := (part.references or {}).get(name)) is not None:
+        content = f"made-up references to the keys '{key.column}' of another release"
+        return DescribedColumn(title, content, "integer", "made up")
     if certificate.tabulation is not None:
         return _describe_cells(title, name, scheme)
     if scheme is not None:

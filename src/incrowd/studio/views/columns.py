@@ -43,6 +43,7 @@ class TableRow:
     description: ColumnDescription | None
     hierarchy: str
     weight: float
+    is_counted: bool
     reason: str
     hipaa: str | None
     confirm: tuple[str, ...]
@@ -144,6 +145,7 @@ def make_rows(
         rows.append(TableRow(
             at=at, name=name, role=column.role, description=description,
             hierarchy=_describe_hierarchy(column), weight=column.weight,
+            is_counted=column.rare is not None,
             reason=guess.explanation if guess else "", hipaa=hipaa,
             confirm=column.confirm, findings=own_findings,
             urgency=_rate_urgency(column, hipaa, own_findings), bars=_make_bars(description),

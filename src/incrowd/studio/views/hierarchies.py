@@ -22,9 +22,9 @@ from incrowd.errors import IncrowdError
 from incrowd.findings import Severity
 from incrowd.spec.arx import ArxRows, read_rows
 from incrowd.spec.build import build_hierarchy, is_open
-from incrowd.spec.file import SpecError
 from incrowd.spec.hierarchies import Groups, Intervals
 from incrowd.spec.model import Column
+from incrowd.spec.problem import SpecError
 from incrowd.studio import group_edits, hierarchy_edits, hierarchy_form
 from incrowd.studio.open_spec import OpenSpec
 from incrowd.studio.pictures import draw_ruler
@@ -214,7 +214,16 @@ def _make_view(
         "at": names.index(name),
         "column": column,
         "kind": kind,
-        "kinds": hierarchy_form.KINDS,
+        "kinds": {
+            name: words
+            for name, words in hierarchy_form.KINDS.items()
+            if name
+            in (
+                {hierarchy_form.GEO, kind}
+                if kind == hierarchy_form.GEO
+                else hierarchy_form.KINDS.keys() - {hierarchy_form.GEO}
+            )
+        },
         "about": hierarchy_form.ABOUT.get(kind, ""),
         "fields": hierarchy_form.make_form_fields(declared),
         "date_levels": hierarchy_form.EVERY_DATE_LEVEL,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from incrowd.curate.person_rows import RowsPerPerson
+from incrowd.curate.person_rows import GROUP_CHOICES, RowsPerPerson
 from incrowd.curate.unit_choice import UnitChoice
 from incrowd.errors import IncrowdError
 from incrowd.spec.model import PersonId
@@ -34,6 +35,15 @@ class RowsOption:
     words: str
 
 
+@dataclass(frozen=True)
+class _Costs:
+    """What rows of a person cost: how many are used, and how many count in one group."""
+
+    per_person: list[RowsOption]
+    per_group: list[RowsOption]
+    is_pricing: bool = False
+
+
 def routes(studio: Studio) -> list[BaseRoute]:
     """List the routes of the page and of its actions."""
 
@@ -44,21 +54,24 @@ def routes(studio: Studio) -> list[BaseRoute]:
         other = other if other in work.table.columns else ""
         chosen = other or (unit.id if isinstance(unit, PersonId) else "")
         choice = _get_choice(studio, work, chosen)
-        costs, pricing = _get_costs(studio, work)
+        costs = _get_costs(studio, work)
         return studio.render_page(
             "person.html",
             room="person",
             work=work,
-            choice=choice if isinstance(choice, UnitChoice) and not pricing else None,
+            choice=choice if isinstance(choice, UnitChoice) and not costs.is_pricing else None,
             refused=choice.words if isinstance(choice, RefusedAnswer) else "",
             chosen=chosen,
             is_guessed=bool(work.file.spec.confirm),
             rows=unit.rows if isinstance(unit, PersonId) else 1,
+            per_group=unit.per_group if isinstance(unit, PersonId) else 1,
             without_id=isinstance(unit, PersonId) and unit.without_id is not None,
-            costs=costs,
+            costs=costs.per_person,
+            group_costs=costs.per_group,
             people=read_people(work),
             people_fixed=isinstance(work.file.spec.size, int),
             takes_rows=_takes_rows(work),
+            counts_rows=_counts_rows(work),
         )
 
     def set_unit(request: Request, form: Form) -> Response:
@@ -96,10 +109,14 @@ def routes(studio: Studio) -> list[BaseRoute]:
 def _make_changes(work: OpenSpec, chosen: str, form: Form) -> spec_edits.Changes:
     """Return the changes of a spec whose unit is chosen; the id of the unit is not published."""
     old = work.file.spec.unit
-    rows = int(form["rows"]) if form.get("rows", "").isdecimal() and _takes_rows(work) else 1
-    changes = spec_edits.set_unit(chosen, without_id="without_id" in form, rows=rows)
-    if isinstance(old, PersonId) and old.id == chosen and old.period is not None:
-        changes["unit",]["period"] = old.period.model_dump()
+    rows = _read_number(form, "rows") if _takes_rows(work) else 1
+    per_group = _read_number(form, "per_group") if _counts_rows(work) else 1
+    changes = spec_edits.set_unit(
+        chosen, without_id="without_id" in form, rows=rows, per_group=per_group
+    )
+    if isinstance(old, PersonId) and old.id == chosen:
+        kept_entries = old.model_dump(include={"period", "protects"}, exclude_none=True)
+        changes["unit",] = {**changes["unit",], **kept_entries}
     if chosen:
         changes = {**spec_edits.set_role(work.file, work.guessed, chosen, "identifier"), **changes}
     return changes
@@ -109,6 +126,16 @@ def _takes_rows(work: OpenSpec) -> bool:
     """Return whether the method may use several rows of a person."""
     release = work.file.spec.release
     return release is None or isinstance(release, SafeSpec | ClassesSpec)
+
+
+def _counts_rows(work: OpenSpec) -> bool:
+    """Return whether the method may count rows in place of people."""
+    release = work.file.spec.release
+    return release is None or (isinstance(release, SafeSpec) and release.series is None)
+
+
+def _read_number(form: Form, name: str) -> int:
+    return int(form[name]) if form.get(name, "").isdecimal() else 1
 
 
 def _get_choice(
@@ -127,28 +154,48 @@ def _get_choice(
     return answer
 
 
-def _get_costs(studio: Studio, work: OpenSpec) -> tuple[list[RowsOption], bool]:
-    """Return what each number of rows per person costs, and whether that is still computed."""
+def _get_costs(studio: Studio, work: OpenSpec) -> _Costs:
+    """Return what numbers of rows per person cost, and whether that is still computed."""
     unit = work.file.spec.unit
+    unknown = _Costs(
+        [RowsOption(rows, _name_rows(rows)) for rows in _ROWS],
+        [RowsOption(rows, _name_counted(rows)) for rows in GROUP_CHOICES],
+    )
     if not isinstance(unit, PersonId) or not isinstance(work.file.spec.release, SafeSpec):
-        return [RowsOption(rows, _name_rows(rows)) for rows in _ROWS], False
+        return unknown
     answer = get_answer_cache(work).get_answer(
         studio.hands, "rows per person", work.file.text(), _compare_rows, make_snapshot(work)
     )
     if not isinstance(answer, tuple):
-        return [RowsOption(rows, _name_rows(rows)) for rows in _ROWS], answer is None
-    listed: tuple[RowsPerPerson, ...] = answer
+        return replace(unknown, is_pricing=answer is None)
+    per_person: tuple[RowsPerPerson, ...]
+    per_group: tuple[RowsPerPerson, ...]
+    per_person, per_group = answer
+    options = _price(per_person, _name_rows, [cost.rows for cost in per_person])
+    if unit.rows == 1:  # what counting rows costs depends on how many are used
+        return replace(unknown, per_person=options)
+    numbers = [cost.per_group for cost in per_group]
+    return _Costs(options, _price(per_group, _name_counted, numbers))
+
+
+def _price(
+    costs: Sequence[RowsPerPerson], name: Callable[[int], str], numbers: Sequence[int]
+) -> list[RowsOption]:
     return [
         RowsOption(
-            cost.rows,
-            f"{_name_rows(cost.rows)}: noise ±{cost.noise}, groups of {cost.crowd} people",
+            number,
+            f"{name(number)}: noise ±{cost.noise}, groups of {cost.crowd} {cost.counted_unit}",
         )
-        for cost in listed
-    ], False
+        for cost, number in zip(costs, numbers, strict=True)
+    ]
 
 
 def _name_rows(rows: int) -> str:
     return "one row" if rows == 1 else f"up to {rows} rows"
+
+
+def _name_counted(per_group: int) -> str:
+    return "once, so counts are people" if per_group == 1 else f"up to {per_group} rows"
 
 
 def _count_choice(snapshot: SpecSnapshot, column: str) -> UnitChoice:
@@ -157,7 +204,10 @@ def _count_choice(snapshot: SpecSnapshot, column: str) -> UnitChoice:
     return count_unit_choice(snapshot.open_spec_and_table()[1], column)
 
 
-def _compare_rows(snapshot: SpecSnapshot) -> tuple[RowsPerPerson, ...]:
-    from incrowd.curate.person_rows import compare_rows_per_person
+def _compare_rows(
+    snapshot: SpecSnapshot,
+) -> tuple[tuple[RowsPerPerson, ...], tuple[RowsPerPerson, ...]]:
+    from incrowd.curate.person_rows import compare_rows_per_group, compare_rows_per_person
 
-    return compare_rows_per_person(snapshot.parse_spec(), choices=_ROWS)
+    file = snapshot.parse_spec()
+    return compare_rows_per_person(file, choices=_ROWS), compare_rows_per_group(file)

@@ -104,7 +104,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
             crowd=_make_crowd(promise),
             draws=draws,
             drawing=drawing,
-            unit="people" if isinstance(work.file.spec.unit, PersonId) else "rows",
+            unit=_name_counted_unit(work),
             rule=RULE,
             books=books,
             book=_find_chosen_ledger(work),
@@ -306,8 +306,15 @@ def _classify_strength(promise: PlannedGuarantee | RefusedAnswer | None) -> Stre
     return classify_guarantee(promise.epsilon, promise.delta)
 
 
+def _name_counted_unit(work: OpenSpec) -> str:
+    unit = work.file.spec.unit
+    return "people" if isinstance(unit, PersonId) and unit.per_group == 1 else "rows"
+
+
 def _make_crowd(promise: PlannedGuarantee | RefusedAnswer | None) -> Crowd | None:
-    return make_crowd(promise.crowd) if isinstance(promise, PlannedGuarantee) else None
+    if not isinstance(promise, PlannedGuarantee):
+        return None
+    return make_crowd(promise.crowd, promise.counted_unit)
 
 
 def _open_public_table(snapshot: SpecSnapshot, file: Any) -> Any:

@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute, Route
 
 from incrowd.errors import IncrowdError
 from incrowd.release.certificate import Certificate
-from incrowd.release.tables_verify import PublishedCells, read_cells, read_columns
+from incrowd.release.tables_read import PublishedCells, read_cells, read_columns
 from incrowd.release.verify import read_certificate
 from incrowd.studio.heat_map import draw_heat_map
 from incrowd.studio.server import PageNotFoundError, Studio

@@ -1,0 +1,67 @@
+"""Households and their people as two tables of one release, by noisy counts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from incrowd.anonymize.safe_households import select_households
+from incrowd.codes.counted_table import CountedTable
+from incrowd.errors import IncrowdError
+from incrowd.methods.base import MakeContext
+from incrowd.methods.safe.draw import make_draws
+from incrowd.methods.safe.remote_counts import RemoteCountedTable
+from incrowd.methods.safe.scheme import SafeScheme, draw_leveled_product
+from incrowd.privacy.split import BudgetSplit
+from incrowd.release.product import Product
+from incrowd.spec.build import ColumnHierarchies
+from incrowd.spec.household import HouseholdTable
+from incrowd.spec.release import SafeSpec
+
+TWO_TABLES = (
+    "Households: two tables without a common key. Under noisy counts no published row is a "
+    "household, so there is nothing that a key could point to."
+)
+
+
+class HouseholdProducts:
+    """The two tables of a spec: what each shows, and how they are made."""
+
+    def __init__(
+        self, household: HouseholdTable, release: SafeSpec, declared: ColumnHierarchies
+    ) -> None:
+        if release.draw == "sample":
+            raise IncrowdError(
+                "`household` needs `draw: counts`; two samples of households and of people are not "
+                "offered. Remove `draw: sample`, `beta` and `keep`, and give ε and δ. For a sample "
+                "of whole households, publish a table with one row for each."
+            )
+        self._release, self._declared = release, declared
+        self.names = tuple(name for name in declared.names if name in household.columns)
+
+    @property
+    def tables(self) -> list[tuple[str, ...]]:
+        """The columns of each table: of households, and of people."""
+        return [self.names, self._declared.names]
+
+    def make_products(
+        self,
+        table: CountedTable | RemoteCountedTable,
+        scheme: SafeScheme,
+        split: BudgetSplit,
+        context: MakeContext,
+    ) -> tuple[Product, Product]:
+        """Make both tables; the levels of the people are those of their households, too."""
+        households = (
+            select_households(table, self.names)
+            if isinstance(table, CountedTable)
+            else table.select_columns(self.names)
+        )
+        people = scheme.make_product(table, split, context)
+        assert people.shown.levels is not None
+        levels = dict(zip(people.original.names, people.shown.levels, strict=True))
+        shared_levels = tuple(levels[name] or 0 for name in self.names)
+        (draw,) = make_draws(split.split_beside, self._release, context.bits)
+        beside = draw_leveled_product(
+            households.roll_up(shared_levels), self._declared, self._release, draw, context
+        )
+        return replace(beside, file_name="households"), replace(people, file_name="people")

@@ -1,0 +1,63 @@
+"""A spec with a table of households opens in the studio, shows both tables, and is published."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from support.census import make_census, make_spec
+from support.inline_studio import open_studio
+
+import incrowd as ic
+from incrowd.errors import IncrowdError
+from incrowd.spec.file import read_spec_file
+from incrowd.spec.model import PersonId
+from incrowd.studio.workspace import Workspace
+
+pytestmark = pytest.mark.usefixtures("settled_once")
+ROOMS = ("person", "data", "hierarchies", "confirm", "privacy", "explore", "publish")
+
+
+def write_census_spec(folder: Path, households: str = "households.csv") -> Path:
+    for name, frame in make_census(1200).items():
+        frame.write_csv(folder / f"{name}.csv")
+    levels = dict.fromkeys(("region", "tenure", "age", "sex"), 0)
+    spec = {"table": "people.csv", **make_spec(2, levels=levels)}
+    spec["household"] = {**spec["household"], "table": households}
+    path = folder / "census.yaml"
+    path.write_text(json.dumps(spec))
+    return path
+
+
+def test_both_tables_are_shown_and_published(tmp_path: Path) -> None:
+    path = write_census_spec(tmp_path)
+    with open_studio(tmp_path, table="census.yaml") as studio:
+        for room in ROOMS:
+            page = studio.get(f"{studio.room}/{room}")
+            assert "tenure" in page or room in ("person", "confirm", "explore", "privacy")
+        assert "<strong>1,200</strong>" in studio.get(f"{studio.room}/person")
+        studio.post(f"{studio.room}/person", unit="household", rows="3", certain="")
+        unit = read_spec_file(path).spec.unit
+        assert isinstance(unit, PersonId)
+        assert (unit.rows, unit.protects) == (3, "household")
+        studio.get(f"{studio.room}/publish")
+        studio.post(f"{studio.room}/publish/begin", name="out")
+        for _ in range(600):
+            if (tmp_path / "out").exists():
+                break
+            time.sleep(0.1)
+    assert ic.verify(tmp_path / "out") == []
+    assert (tmp_path / "out/households.parquet").exists()
+
+
+def test_a_second_table_elsewhere_is_refused(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    make_census(50)["households"].write_csv(tmp_path / "households.csv")
+    path = write_census_spec(home, households="../households.csv")
+    workspace = Workspace(home)
+    with pytest.raises(IncrowdError, match="households"):
+        workspace.open_spec(path)
+    workspace.remove_uploads()
