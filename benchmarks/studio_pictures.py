@@ -108,7 +108,8 @@ def show_explore(page: Page, studies: Path) -> int:
     settle_page(page)
     card = page.locator("section:has(> #beside-title)").bounding_box()
     assert card is not None
-    return round(page.evaluate("scrollY") + card["y"] + card["height"] + 20)
+    scrolled = float(page.evaluate("scrollY"))
+    return round(scrolled + card["y"] + card["height"] + 20)
 
 
 def show_release(page: Page, studies: Path) -> int:
