@@ -79,11 +79,10 @@ class Curator:
         """Confirm card after card of the queue."""
         self.open_room("confirm")
         while self.page.locator("#yes").count():
-            card = self.page.inner_text("#queue")
+            card_text = self.page.inner_text("#queue")
             self.page.click("#yes")
             self.page.wait_for_function(
-                "card => document.getElementById('queue').innerText != card",
-                arg=card,
+                "text => document.getElementById('queue').innerText != text", arg=card_text
             )
             self._finish()
 

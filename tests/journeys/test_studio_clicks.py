@@ -44,10 +44,10 @@ def tab_to(page: Page, selector: str) -> None:
 def confirm_cards(page: Page) -> None:
     """Answer every card of the queue by its key."""
     while page.locator("#yes").count():
-        card = page.inner_text("#queue")
+        card_text = page.inner_text("#queue")
         page.keyboard.press("y")
         page.wait_for_function(
-            "card => document.getElementById('queue').innerText != card", arg=card
+            "text => document.getElementById('queue').innerText != text", arg=card_text
         )
         settle_page(page)
 

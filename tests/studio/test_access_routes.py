@@ -94,9 +94,9 @@ def test_reading_any_page_changes_nothing(
 
 def test_no_page_or_script_names_another_host() -> None:
     """What the policy forbids is not even tried; XML names its form, and examples a database."""
-    allowed_addresses = re.compile(r"http://www\.w3\.org/|postgresql://host/")
+    known_addresses = re.compile(r"http://www\.w3\.org/|postgresql://host/")
     parts = [path for kind in ("static", "templates") for path in (HERE / kind).iterdir()]
     assert len(parts) > 30
     for path in parts:
-        text = allowed_addresses.sub("", path.read_text(encoding="utf-8"))
+        text = known_addresses.sub("", path.read_text(encoding="utf-8"))
         assert not re.search(r"""\w+://|["'(]//\w""", text), path.name
