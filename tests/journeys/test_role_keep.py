@@ -54,7 +54,7 @@ def test_values_are_unchanged_and_the_assertion_is_certified(tmp_path: Path, met
     (sentence,) = (
         each for each in release.certificate.guarantee.statement if each.key == "assumption_keep"
     )
-    assert "'wave' need no protection" in sentence.text
+    assert "no protection is needed for 'wave'" in sentence.text
     assert "The curator asserts this" in sentence.text
     assert "'ill'" not in sentence.text
     assert release.certificate.parameters["role of wave"] == "keep"
@@ -125,6 +125,9 @@ def test_rare_values_free_text_and_ids_are_found() -> None:
     (rare,) = (x for x in check(frame, spec)
                if (x.code, x.column) == ("KEPT_VALUES_ARE_RARE", "clinic"))  # fmt: skip
     assert "3 rows have a value that fewer than 4 rows share" in str(rare)
+    (asserted,) = (x for x in check(frame, spec) if x.code == "KEEP_ASSERTED")
+    assert "you assert of wave, number, clinic:" in str(asserted)
+    assert "nobody who looks for a person knows that person's value" in str(asserted)
     spec["columns"]["number"]["allow"] = ["id"]
     with pytest.warns(IncrowdWarning, match="3 rows have a value that fewer than 4 rows share"):
         publish(frame, spec)

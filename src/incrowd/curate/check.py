@@ -184,6 +184,8 @@ def _find_problems(file: SpecFile, table: Table) -> Iterator[Finding]:
     yield from find_exposures(spec, table)
     yield from _find_hipaa_violations(spec, table)
     yield from find_weak_parameters(spec.release)
+    if kept_columns := spec.columns_with_role("keep"):
+        yield make_finding("KEEP_ASSERTED", columns=list(kept_columns))
     for name, column in spec.columns.items():
         if column.confirm:
             yield _make_unconfirmed(file, name, column.confirm)

@@ -206,8 +206,8 @@ def _write_classes(facts: Facts, parameters: Parameters) -> Iterator[Sentence]:
     if unprotected:
         yield make_sentence(
             "assumption_keep",
-            f"Assumption: {quote_names(unprotected)} need no protection. Nobody who looks for a "
-            "person knows that person's values in them, and it harms nobody if these values become "
+            f"Assumption: no protection is needed for {quote_names(unprotected)}. Nobody who looks "
+            "for a person knows that person's values there, and it harms nobody if they become "
             "known. They are published unchanged and k does not count them: an attacker who knows "
             "such a value can find the rows of a class that have it, which may be one row. The "
             "curator asserts this; the release cannot prove it.",
