@@ -186,7 +186,8 @@ def drawn_boxes(law: MondrianLaw, table: Table, copies: int) -> dict[Any, int]:
     counts = np.tile(counted_table.frequencies.counts, copies)
     partition = cut_cells(
         list(axes.values()), np.tile(points, (copies, 1)), counts, many,
-        ramp=problem.ramps[0], epsilons=problem.epsilons[1:], power=law.scheme._power,
+        ramp=problem.ramps[0], epsilons=problem.epsilons[1:],
+        power=law.scheme._release.detail_power,
         shares=weights / weights.sum(), bits=SeededRandomness(7),
     )  # fmt: skip
     labels = [

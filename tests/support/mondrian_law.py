@@ -225,7 +225,7 @@ class MondrianLaw:
         """The law of the search."""
         problem = Searching(
             table.hierarchies, self.scheme.make_lattice(table.names), self.problem.ramps,
-            self.scheme._power, tuple(self.scheme._list_weights(table.names)),
+            self.scheme._release.detail_power, tuple(self.scheme._list_weights(table.names)),
         )  # fmt: skip
         codes, counts = table.frequencies.codes, table.frequencies.counts
         rows = np.repeat(codes, counts, axis=0).tolist()

@@ -28,7 +28,6 @@ from incrowd.measure.forecast import (
 from incrowd.measure.loss import compute_normalized_costs
 from incrowd.methods.base import PlannedRelease
 from incrowd.methods.registry import make_method
-from incrowd.methods.safe.scheme import POWERS
 from incrowd.privacy.presentation import round_crowd_size
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.file import SpecFile, SpecSource, load_spec
@@ -295,7 +294,7 @@ def find_power(release: ReleaseSpec | None) -> int | None:
     """Return the power of detail that a search of levels maximizes; None where none is searched."""
     if not isinstance(release, SafeSpec) or release.scheme == "fixed":
         return None
-    return POWERS[release.objective or ("rows" if release.target is None else "balanced")]
+    return release.detail_power
 
 
 def aim_search(

@@ -170,6 +170,12 @@ class SafeSpec(CommonSpec):
         return RequestedBudget(self.epsilon, self.delta, most=LARGE_EPSILON, beyond=beyond)
 
     @property
+    def detail_power(self) -> int:
+        """The power of a row's detail that a search of levels maximizes."""
+        default = "rows" if self.target is None else "balanced"
+        return {"rows": 1, "balanced": 2, "detail": 3}[self.objective or default]
+
+    @property
     def is_local(self) -> bool:
         """Where cells are cut."""
         return self.scheme == "mondrian"

@@ -39,7 +39,6 @@ from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.release import SafeSpec, Slicing
 
 ROUNDS = 2
-POWERS = {"rows": 1, "balanced": 2, "detail": 3}
 
 
 class SafeScheme(Protocol):
@@ -180,7 +179,7 @@ class SearchedScheme:
             self.make_lattice(table.names),
             list(among),
             epsilon=read_as_decimal(split.selections[0]),
-            power=self._power,
+            power=self._release.detail_power,
             weights=self._list_weights(table.names),
             bits=context.bits,
             target=self._weigh_target(table, among, context),
@@ -206,11 +205,6 @@ class SearchedScheme:
         return TargetValues.from_counts(
             at, context.measured[self._target], crowd, hierarchy.map_equal_labels(level)
         )
-
-    @property
-    def _power(self) -> int:
-        default = "rows" if self._release.target is None else "balanced"
-        return POWERS[self._release.objective or default]
 
     def _list_weights(self, names: Sequence[str]) -> Floats:
         return np.array([self._declared.columns[name].weight for name in names])
@@ -312,7 +306,7 @@ class MondrianScheme(SearchedScheme):
             _make_boxes(axes, table, scheme.levels, shares),
             ramp=scheme.ramp,
             epsilons=[read_as_decimal(epsilon) for epsilon in split.selections[1:]],
-            power=self._power,
+            power=self._release.detail_power,
             shares=shares[list(axes)],
             bits=bits,
         )
