@@ -121,7 +121,10 @@ def test_a_release_is_signed_by_a_key_of_the_folder(browser: FormBrowser, folder
     page = browser.get("/release?of=first")
     assert "link.pem" not in page
     assert "public.pem" not in page
+    (folder / "signing-key.pub").touch()
+    assert "exists already" in html.unescape(browser.post("/release/sign?of=first", 422, key=""))
     assert not (folder / "signing-key.pem").exists()
+    (folder / "signing-key.pub").unlink()
     page = browser.post("/release/sign?of=first", key="")
     assert (folder / "signing-key.pem").stat().st_mode & 0o077 == 0
     assert "Signed by the key" in page

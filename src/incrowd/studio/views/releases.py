@@ -128,11 +128,15 @@ def _take_signing_key(home: Path, name: str) -> Path:
         return home / name
     path = home / _NEW_KEY
     private, public = generate_key_pair()
+    created: list[Path] = []
     try:
         for target, content in ((path, private), (path.with_suffix(".pub"), public)):
             with create_private(target) as file:
+                created.append(target)
                 file.write(content)
     except FileExistsError as error:
+        for target in created:
+            target.unlink()
         raise IncrowdError(f"'{error.filename}' exists already. Choose it, or rename it.") from None
     return path
 
