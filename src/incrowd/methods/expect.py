@@ -284,7 +284,7 @@ def find_power(release: ReleaseSpec | None) -> int | None:
     """Return the power of detail that a search of levels maximizes; None where none is searched."""
     if not isinstance(release, SafeSpec) or release.scheme == "fixed":
         return None
-    return POWERS[release.objective or ("rows" if release.target is None else "balanced")]
+    return POWERS[release.objective or ("rows" if release.target is None else "detail")]
 
 
 def aim_search(

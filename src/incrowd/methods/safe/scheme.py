@@ -209,7 +209,7 @@ class SearchedScheme:
 
     @property
     def _power(self) -> int:
-        default = "rows" if self._release.target is None else "balanced"
+        default = "rows" if self._release.target is None else "detail"
         return POWERS[self._release.objective or default]
 
     def _list_weights(self, names: Sequence[str]) -> Floats:
