@@ -172,7 +172,7 @@ class SafeSpec(CommonSpec):
     @property
     def detail_power(self) -> int:
         """The power of a row's detail that a search of levels maximizes."""
-        default = "rows" if self.target is None else "balanced"
+        default = "rows" if self.target is None else "detail"
         return {"rows": 1, "balanced": 2, "detail": 3}[self.objective or default]
 
     @property
