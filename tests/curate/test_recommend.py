@@ -100,6 +100,21 @@ def test_the_method_follows_from_columns_and_size() -> None:
     assert sizes[0] < sizes[-1]
 
 
+def test_groups_that_lose_more_than_a_seventh_of_the_rows_give_way_to_synthetic_rows() -> None:
+    """Five ordered columns keep enough of 12,000 people, seven do not."""
+
+    def ordered(values: int) -> dict[str, Any]:
+        listed = [str(at) for at in range(values)]
+        return {"role": "quasi", "hierarchy": {"order": {"values": listed, "runs": [2]}}}
+
+    columns = {f"c{at}": ordered(values) for at, values in enumerate((5, 4, 6, 6, 6, 4, 5))}
+    few = dict(list(columns.items())[:5])
+    for chosen, method in ((few, "counts"), (columns, "synthetic")):
+        recommendation = recommend(chosen, 12_000)
+        assert recommendation.method == method
+        assert (get_forecast(recommendation, "counts").rows > 0.85) == (method == "counts")
+
+
 def test_no_size_no_recommendation() -> None:
     assert recommend_method(describe(NARROW)) is None
     assert recommend_method(describe(NARROW, size="public")) is None

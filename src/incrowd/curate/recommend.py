@@ -29,7 +29,7 @@ EPSILON, DELTA, K = 1.0, 1e-6, 5  # where the spec asks for none
 _SUPPRESSION = 0.05  # of the rows, by k-anonymity
 _MOST_TABULATED = 20  # columns that tables of every two are forecast for
 _ASSUMPTION: Final = "concentrated"  # the values of most tables of people
-_SERVES = 0.8  # of the rows: a release of groups with fewer is recommended to nobody
+_SERVES = 0.85  # of the rows: a release of groups with fewer is recommended to nobody
 _GROUPS = 5  # for each column beyond two: fewer show hardly more than the most frequent values
 _LARGE_ERROR = 0.05  # of a share: synthetic rows with more are of little use
 
@@ -162,7 +162,7 @@ def _choose_method(by_name: dict[str, MethodForecast]) -> tuple[str, str]:
     if counts is not None and _serves(counts):
         return "counts", "groups of all columns are large enough to be published"
     if synthetic is not None and synthetic.error <= _LARGE_ERROR:
-        reason = "groups of all columns are too small, and single values are measured well"
+        reason = "groups of all columns lose too many rows, and single values are measured well"
         if synthetic.two_way is not None and synthetic.two_way > LOST_RELATIONS:
             reason += (
                 "; but relations between columns, and models for a target, may be lost: name them "
