@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from incrowd.anonymize.synthetic.allocation import average_cells, share_one_ways
+from incrowd.anonymize.synthetic.allocation import share_one_ways
 from incrowd.anonymize.synthetic.choice import Candidate, make_candidate
 from incrowd.findings import Finding, format_points, make_finding
 from incrowd.methods.base import Method
@@ -85,8 +85,7 @@ def expect_synthetic(method: Method, size: int | None) -> SyntheticExpectation:
     """Return what to expect of synthetic rows of a table of some size."""
     assert isinstance(method, Synthetic)
     domain, information = method.domain, method.plan.information
-    cells = average_cells(domain.leaves)
-    share = share_one_ways(len(domain), size or _LARGE_TABLE, information, cells) * information
+    share = share_one_ways(len(domain), size or _LARGE_TABLE, information) * information
     tables = [make_candidate(domain, (column,), (0,)) for column in range(len(domain))]
     needs = sum(table.need for table in tables)
     deviations = [math.sqrt(table.gain * needs / (share * table.need)) for table in tables]
