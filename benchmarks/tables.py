@@ -181,32 +181,37 @@ def print_slices() -> None:
         "5 columns of 100": (list_all([100] * 5, 2), make_latent([100] * 5, 1_000_000), (2, 3)),
         "3000 x 10 x 2 x 75 x 10": (wide, wide_codes, (2,)),
     }
-    bits = SystemRandomness()
     for name, (axes, codes, choices) in shapes.items():
         for ways in choices:
-            tables = combinations(range(len(axes.axes)), ways)
-            requested = tuple(RequestedTable(x, (0,) * ways) for x in tables)
-            workload = Workload(tuple(replace(x, parents=()) for x in axes.axes), requested)
-            plan, tabulate = plan_tables(workload, INFORMATION), CodeTables(workload, codes)
-            measured = measure_residuals(tabulate, plan, bits)
-            released, event = make_whole(plan, measured), choose_noise(len(requested))
-            squares, cells, hidden = np.zeros(3), 0, 0
-            for table, estimate in zip(requested, estimate_tables(plan, measured), strict=True):
-                truth = tabulate(0, table.columns, table.levels)
-                sliced = draw_slice(truth, event, bits)
-                figures = estimate, released.count(table.columns, table.levels), sliced
-                squares += [float(((x - truth) ** 2).sum()) for x in figures]
-                cells += truth.size
-                hidden += int(((sliced == 0) & (truth > 0)).sum())
-            sizes = [math.prod(workload.shape(x.columns, x.levels)) for x in requested]
-            alone = np.dot(compare_independent(workload, INFORMATION), sizes)
-            errors = np.sqrt([*squares, alone]) / math.sqrt(cells)
-            print(
-                f"{name:24} {ways}-way, {len(codes[0]):,} rows: RMSE of estimates {errors[0]:.1f}, "
-                f"counts {errors[1]:.1f}, independent noise {errors[3]:.1f}, "
-                f"slices {errors[2]:.1f} ({hidden / cells:.0%} of cells suppressed)",
-                flush=True,
-            )
+            print_shape(name, axes.axes, codes, ways)
+
+
+def print_shape(name: str, axes: Sequence[TableAxis], codes: list[Codes], ways: int) -> None:
+    """Print the errors of all tables of so many columns, by each method."""
+    tables = combinations(range(len(axes)), ways)
+    requested = tuple(RequestedTable(x, (0,) * ways) for x in tables)
+    workload = Workload(tuple(replace(x, parents=()) for x in axes), requested)
+    bits, event = SystemRandomness(), choose_noise(len(requested))
+    plan, tabulate = plan_tables(workload, INFORMATION), CodeTables(workload, codes)
+    measured = measure_residuals(tabulate, plan, bits)
+    released = make_whole(plan, measured)
+    squares, cells, hidden = np.zeros(3), 0, 0
+    for table, estimate in zip(requested, estimate_tables(plan, measured), strict=True):
+        truth = tabulate(0, table.columns, table.levels)
+        sliced = draw_slice(truth, event, bits)
+        figures = estimate, released.count(table.columns, table.levels), sliced
+        squares += [float(((x - truth) ** 2).sum()) for x in figures]
+        cells += truth.size
+        hidden += int(((sliced == 0) & (truth > 0)).sum())
+    sizes = [math.prod(workload.shape(x.columns, x.levels)) for x in requested]
+    alone = np.dot(compare_independent(workload, INFORMATION), sizes)
+    errors = np.sqrt([*squares, alone]) / math.sqrt(cells)
+    print(
+        f"{name:24} {ways}-way, {len(codes[0]):,} rows: RMSE of estimates {errors[0]:.1f}, "
+        f"counts {errors[1]:.1f}, independent noise {errors[3]:.1f}, "
+        f"slices {errors[2]:.1f} ({hidden / cells:.0%} of cells suppressed)",
+        flush=True,
+    )
 
 
 def read_adult(folder: Path) -> tuple[Codes, list[list[Codes]]]:

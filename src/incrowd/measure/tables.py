@@ -109,15 +109,15 @@ def measure_table(
     """Measure one table, all of whose lines are given; ``is_finest`` marks its cells."""
     numbers = [np.ascontiguousarray(x).reshape(-1) for x in (truth, count)]
     figures = [np.ascontiguousarray(x).reshape(-1) for x in (estimate, sd)]
-    is_cell_of_all = np.ascontiguousarray(is_finest).reshape(-1)
+    is_cell_line = np.ascontiguousarray(is_finest).reshape(-1)
     parts = [slice(start, start + _AT_ONCE) for start in range(0, truth.size, _AT_ONCE)]
-    totals = [sum(int(x[part][is_cell_of_all[part]].sum()) for part in parts) for x in numbers]
+    totals = [sum(int(x[part][is_cell_line[part]].sum()) for part in parts) for x in numbers]
     cells = largest = empty = covered = extra = 0
     expected = squares = count_squares = distance = 0.0
     for part in parts:
         true_counts, counts = (x[part] for x in numbers)
         estimates, deviations = (x[part] for x in figures)
-        is_cell = is_cell_of_all[part]
+        is_cell = is_cell_line[part]
         low, high = estimates - within * deviations, estimates + within * deviations
         covered += int(((low <= true_counts) & (true_counts <= high)).sum())
         if not is_cell.any():
@@ -132,8 +132,8 @@ def measure_table(
         expected += float((deviations**2).sum())
         squares += float(((estimates - true_counts) ** 2).sum())
         count_squares += float((errors.astype(np.float64) ** 2).sum())
-        shares = (x / max(total, 1) for x, total in zip((true_counts, counts), totals, strict=True))
-        distance += float(np.abs(np.subtract(*shares)).sum() / 2)
+        true_shares, shares = true_counts / max(totals[0], 1), counts / max(totals[1], 1)
+        distance += float(np.abs(true_shares - shares).sum() / 2)
     return TableErrors(
         columns=tuple(columns),
         lines=truth.size,

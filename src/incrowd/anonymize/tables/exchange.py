@@ -28,7 +28,7 @@ _FEWEST = 2_000  # rows tried at once
 _LEAST_GAIN = 0.005  # of the distance: a round that gains less is the last
 _NEAR = 0.02  # mean squared differences in multiples of the noise: nearer is of no use
 _DENSE = 8  # a table of so many times more cells than moves is changed place by place
-_MARKED = 128  # and of so many times more, these places are found by sorting
+_MARKED = 32  # and of so many times more, these places are found by sorting
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,9 @@ class RowExchange:
         self._workload = workload
         self._finest = find_finest_levels(workload)
         # The codes of a row lie together: many rows are looked up at a time, in any order.
-        self._rows = np.stack(codes, axis=1).astype(np.int32)
+        self._rows = np.zeros((len(weights), len(codes)), dtype=np.int32)
+        for column, values in enumerate(codes):
+            self._rows[:, column] = values
         self.weights = weights
         self._is_light = bool((weights == 1).all())
         self._people = weights.astype(np.float32)

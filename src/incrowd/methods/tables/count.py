@@ -52,7 +52,7 @@ class LocalCellCounter:
             None if (row_counts == 1).all() else row_counts, *(part[is_counted] for part in steps)
         ]  # fmt: skip
         self._totals = [int(row_counts.sum()), *(int(part[is_counted].sum()) for part in steps)]
-        self._counted: dict[tuple[int, Columns, Levels], Counts] = {}  # the judge asks for again
+        self._counted: dict[tuple[int, Columns, Levels], Counts] = {}  # judging asks for them again
         self._kept = 0  # cells in them
         self._last: tuple[Columns, Levels, Places] = (), (), np.zeros(1, dtype=np.int64)
 
@@ -80,10 +80,8 @@ class LocalCellCounter:
         else:
             places = self._find_places(*start)
             self._last = (*start, places)
-        groups, part = (
-            self._columns[columns[-1]].list_groups(levels[-1]),
-            self._positions[columns[-1]],
-        )
+        groups = self._columns[columns[-1]].list_groups(levels[-1])
+        part = self._positions[columns[-1]]
         return places * (int(groups.max()) + 1) + (groups[part] if levels[-1] else part)
 
     def _count(self, quantity: int, columns: Columns, levels: Levels) -> Counts:
