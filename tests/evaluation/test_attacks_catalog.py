@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 
@@ -13,6 +14,8 @@ from incrowd.evaluation.attacks import catalog, inference, join
 
 def test_every_list_names_attacks_that_there_are() -> None:
     lists = {name: names for name, names in vars(catalog).items() if name.isupper()}
+    questions = lists.pop("QUESTIONS")
+    assert sorted(itertools.chain(*questions.values())) == sorted(catalog.ATTACKS)
     assert len(lists) >= 6
     for name, names in lists.items():
         assert set(names) <= set(catalog.ATTACKS), name

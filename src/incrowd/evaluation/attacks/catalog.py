@@ -14,3 +14,10 @@ NEEDS_VALUES = ("extreme",)
 # About one person, who could as well be one of the control group: differential privacy then bounds
 # the success by that on the control group. Membership has a bound of its own
 BOUNDED_BY_CONTROL = ("join", "inference")
+
+QUESTIONS = {  # of WP216, and the attacks that try each: a dossier groups attacks by them
+    "Singling out": ("singling-out", "extreme"),
+    "Linkability": ("linkage", "join"),
+    "Inference": ("inference",),
+    "Membership (not a question of WP216)": ("membership",),
+}

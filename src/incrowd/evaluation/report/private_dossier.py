@@ -13,18 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.errors import IncrowdError
+from incrowd.evaluation.attacks.catalog import QUESTIONS
 from incrowd.findings import format_percent
 from incrowd.release.certificate import Certificate
 from incrowd.release.metadata.assertions import Assertions
 from incrowd.release.render import render_page
 
 FILE = "dossier-private.html"
-_QUESTIONS = {  # of WP216, and the attacks that try each
-    "Singling out": ("singling-out", "extreme"),
-    "Linkability": ("linkage", "join"),
-    "Inference": ("inference",),
-    "Membership (not a question of WP216)": ("membership",),
-}
 _MOST_SUBGROUPS = 20
 _Figures = dict[str, Any]
 
@@ -77,7 +72,7 @@ def _group_attacks(reports: Sequence[_Figures]) -> list[tuple[str, list[_Figures
         tried += [entry for entry in report.get("attacks", []) if entry["attack"] not in kinds]
     return [
         (question, [entry for entry in tried if entry["attack"] in names])
-        for question, names in _QUESTIONS.items()
+        for question, names in QUESTIONS.items()
     ]
 
 
