@@ -119,6 +119,12 @@ def test_each_extra_that_is_missing_is_named(environment: WheelEnvironment, tmp_
         "  y: {role: quasi, hierarchy: {flat: {values: ['1', '2']}}}\n"
         "release: {method: k-anonymity, k: 2}\n"
     )
+    (tmp_path / "places.csv").write_text("lat,lon\n52.5,13.4\n")
+    (tmp_path / "places.yaml").write_text(
+        "table: places.csv\ncolumns:\n  lat: {role: drop}\n  lon: {role: drop}\n"
+        "  place: {role: quasi, hierarchy: {geo: {lat: lat, lon: lon, hexagons: [4, 2]}}}\n"
+        "release: {method: k-anonymity, k: 2}\n"
+    )
     (tmp_path / "book.yaml").write_text(
         "columns: {x: {role: quasi, hierarchy: {flat: {values: [a, b]}}}}\n"
         "release: {method: tables, epsilon: 1, delta: 1.0e-6, tables: [[x]], exports: [xlsx]}\n"
@@ -133,6 +139,7 @@ def test_each_extra_that_is_missing_is_named(environment: WheelEnvironment, tmp_
         "statistics": ["init", "t.sav", "-o", "new.yaml"],
         "papers": ["reproduce", "all", "-o", "papers"],
         "excel": ["plan", "--tables", "book.yaml"],
+        "geo": ["check", "places.yaml"],
         "sdmx": ["plan", "--tables", "exchange.yaml"],
     }
     assert set(commands) | {"pandas"} | FOR_DEVELOPERS >= set(EXTRAS)  # who gives pandas has it

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
+import h3
 import numpy as np
 import polars as pl
 import pytest
@@ -19,6 +21,7 @@ from incrowd.errors import IncrowdError
 from incrowd.evaluation.evaluate import evaluate
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.release.certificate import hash_file
+from incrowd.spec import geo
 from incrowd.spec.file import load_spec
 
 ROWS = 2000
@@ -38,6 +41,7 @@ COLUMNS: dict[str, Any] = {
     "place": {"role": "quasi", "hierarchy": {"geo": GEO}},
     "sex": {"role": "quasi", "hierarchy": {"flat": {"values": ["f", "m"]}}},
 }
+HEXAGONS = {name: value for name, value in GEO.items() if name != "sizes"} | {"hexagons": [8, 6, 4]}
 BUDGET = {"epsilon": 2.0, "delta": 1e-6}
 METHODS: dict[str, dict[str, Any]] = {
     "counts": {"method": "safe", **BUDGET},
@@ -63,6 +67,44 @@ def test_every_method_publishes_squares_and_verifies(tmp_path: Path, method: str
     assert scheme.shows[0] == "squares of 0.05 degrees (such as 52.45..52.50 N, 13.95..14.00 E)"
     assert scheme.shows[-1] == "suppressed"
     assert scheme.labels in ("squares", "text")  # of several levels, also *
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_publishes_hexagons_and_verifies_without_h3(
+    tmp_path: Path, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = {"role": "quasi", "hierarchy": {"geo": HEXAGONS}}
+    release = publish_unjudged(PEOPLE, spec(method, place=place), output=tmp_path / "out")
+    scheme = release.certificate.table.scheme["place"]
+    assert scheme.shows[0].startswith("H3 hexagons of resolution 8 (such as 88")
+    assert scheme.shows[-1] == "suppressed"
+    monkeypatch.setitem(sys.modules, "h3", None)
+    monkeypatch.setattr(geo, "build_geo_hierarchy", None)  # which keeps what it built
+    assert ic.verify(tmp_path / "out") == []
+
+
+def test_the_readme_says_how_to_read_a_hexagon(tmp_path: Path) -> None:
+    place = {"role": "quasi", "hierarchy": {"geo": HEXAGONS}}
+    release = publish_unjudged(
+        PEOPLE, spec(place=place) | {"release": {**METHODS["ola"], "levels": {"place": 1}}},
+        output=tmp_path / "out",
+    )  # fmt: skip
+    assert release.certificate.table.scheme["place"].labels == "hexagons"
+    published = release.data["place"].drop_nulls().unique().to_list()
+    assert {h3.get_resolution(label) for label in published if label != "*"} == {6}
+    readme = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert "- `place`: the index of a cell of H3, a public grid of hexagons" in readme
+
+
+def test_a_missing_library_is_named_and_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = HEXAGONS | {"south": 51}  # an area that no other test has built
+    place = {"role": "quasi", "hierarchy": {"geo": elsewhere}}
+    monkeypatch.setitem(sys.modules, "h3", None)
+    with pytest.raises(IncrowdError, match=r"pip install 'incrowd\[geo\]'"):
+        publish_unjudged(PEOPLE, spec("counts", place=place), output=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_readme_says_how_to_read_a_square(tmp_path: Path) -> None:
@@ -173,6 +215,20 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
      r"`south` \(60\) is not below `north` \(53\)"),
     ({"place": {"role": "quasi", "hierarchy": {"geo": GEO | {"sizes": [0.001]}}}},
      "The grid has 1,000,000 squares"),
+    ({"place": {"role": "quasi", "hierarchy": {"geo": GEO | {"hexagons": [8, 6]}}}},
+     "`geo` takes either `sizes` .of squares. or `hexagons` .resolutions.. Give one"),
+    ({"place": {"role": "quasi", "hierarchy": {"geo": GEO | {"sizes": []}}}},
+     "`geo` takes either `sizes` .of squares. or `hexagons` .resolutions.. Give one"),
+    ({"place": {"role": "quasi", "hierarchy": {"geo": HEXAGONS | {"hexagons": [8, 9]}}}},
+     "the resolution 9 of `hexagons` is not below 8"),
+    ({"place": {"role": "quasi", "hierarchy": {"geo": HEXAGONS | {"hexagons": [8, 8]}}}},
+     "the resolution 8 of `hexagons` is not below 8"),
+    ({"place": {"role": "quasi", "hierarchy": {"geo": HEXAGONS | {"hexagons": [16, 8]}}}},
+     "hexagons.0: must be less than or equal to 15, got 16"),
+    ({"place": {"role": "quasi", "hierarchy": {"geo": HEXAGONS | {"hexagons": [8, -1]}}}},
+     "hexagons.1: must be greater than or equal to 0, got -1"),
+    ({"place": {"role": "quasi", "hierarchy": {"geo": HEXAGONS | {"hexagons": [11]}}}},
+     "hexagons of resolution 11, and 250,000 at most are listed. Declare a smaller area"),
 ]  # fmt: skip
 
 

@@ -39,6 +39,7 @@ DECLARED: list[tuple[Any, list[object], bool, bool]] = [
     ({"postcodes": {"country": "NL"}}, ["1234 AB", 1234], False, False),
     ({"postcodes": {"country": "US"}}, ["48104", 2139], False, False),
     ({"geo": {"lat": "x", "lon": "y", "sizes": [5, 15]}}, ["50..55 N, 10..15 E"], False, False),
+    ({"geo": {"lat": "x", "lon": "y", "hexagons": [1, 0]}}, ["811fbffffffffff"], False, False),
 ]
 
 

@@ -50,6 +50,7 @@ DECLARED: list[dict[str, Any]] = [
             "east": -178,
         }
     },
+    {"geo": {"lat": "a", "lon": "b", "hexagons": [8, 6], "south": 52, "north": 53}},
     {"csv": {"file": "some/where.csv", "delimiter": "|"}},
 ]
 

@@ -16,11 +16,12 @@ from incrowd.codes.values import parse_number
 
 Form: TypeAlias = Literal[
     "nothing", "numbers", "numbers or text", "a-b", "a to b", "[a, b)",
-    "hours", "days", "weeks", "months", "quarters", "squares", "masked", "sets", "text",
+    "hours", "days", "weeks", "months", "quarters", "squares", "hexagons", "masked", "sets", "text",
 ]  # fmt: skip
 
 _N = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?"
 _DEGREES = r"[0-9]+(?:\.[0-9]+)?\.\.[0-9]+(?:\.[0-9]+)?"
+_INDEX = re.compile(r"8[0-9a-f]{14}")
 _BEYOND = rf"[<>]{_N}"
 _WHOLE_OR_BEYOND = re.compile(r"[<>]?(?:0|[1-9][0-9]*)")
 _SIMPLE = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?")
@@ -40,6 +41,25 @@ def _is_dash_label(label: str) -> bool:
     return _WHOLE_OR_BEYOND.fullmatch(label) is not None
 
 
+def read_resolution(label: str) -> int | None:
+    """Return the resolution of the cell of H3 whose index a label is; None if it is none.
+
+    An index has 64 bits. The first 8 say that it is one of a cell, and are written as 8; then come
+    the resolution in 4 bits, one of 122 base cells in 7, and 15 digits in 3 each, which are 7
+    beyond the resolution.
+
+    >>> read_resolution("881f1d4893fffff"), read_resolution("881f1d489300000")
+    (8, None)
+    """
+    if not _INDEX.fullmatch(label):
+        return None
+    index = int(label, 16)
+    resolution, base = index >> 52 & 15, index >> 45 & 127
+    digits = [index >> 3 * at & 7 for at in range(14, -1, -1)]
+    is_cell = base < 122 and 7 not in digits[:resolution] and set(digits[resolution:]) <= {7}
+    return resolution if is_cell else None
+
+
 _TESTS: tuple[tuple[Form, Callable[[str], bool]], ...] = (
     ("nothing", lambda label: label == ROOT),
     ("numbers", lambda label: parse_number_label(label) is not None),
@@ -52,6 +72,7 @@ _TESTS: tuple[tuple[Form, Callable[[str], bool]], ...] = (
     ("months", _make_matcher(r"[0-9]{4}-[0-9]{2}")),
     ("quarters", _make_matcher(r"[0-9]{4}-Q[1-4]")),
     ("squares", _make_matcher(rf"{_DEGREES} [NS], {_DEGREES} [EW]")),
+    ("hexagons", lambda label: read_resolution(label) is not None),
 )
 
 

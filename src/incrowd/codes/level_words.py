@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from incrowd.codes.hierarchy import ROOT, Hierarchy
-from incrowd.codes.label_form import Form, find_form
+from incrowd.codes.label_form import Form, find_form, read_resolution
 
 NOTHING = "suppressed"
 _KEPT = 64  # of long hierarchies, which many columns of a table may share
@@ -75,6 +75,9 @@ def _describe_labels(hierarchy: Hierarchy, level: int) -> str:
         return f"steps of {width}{example}" if width else f"{len(labels):,} ranges{example}"
     if form == "squares":
         return f"squares of {_measure_square(labels[0])} degrees{example}"
+    if form == "hexagons":
+        resolutions = sorted({str(read_resolution(label)) for label in labels}, key=int)
+        return f"H3 hexagons of resolution {', '.join(resolutions)}{example}"
     if form in _PERIODS:
         return f"{_PERIODS[form]}{example}"
     if level == 0:

@@ -142,7 +142,7 @@ def _make_question(
         if isinstance(declared, Geo):
             area = f"{declared.south} to {declared.north}, {declared.west} to {declared.east}"
             why = (
-                f"The area {area} degrees was rounded from the data, and all of its squares are "
+                f"The area {area} degrees was rounded from the data, and all of its cells are "
                 "published. It must be public knowledge: an end that exists because of one person "
                 "reveals where that person is."
             )

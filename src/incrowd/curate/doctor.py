@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # What each extra is for; those of developers are not listed.
 PURPOSES = {
     "excel": "workbooks of tables of counts",
+    "geo": "hexagons by coordinates",
     "pandas": "pandas data frames",
     "papers": "figures of the papers, `incrowd reproduce`",
     "postgres": "PostgreSQL tables",

@@ -82,7 +82,7 @@ def read_as_declared(source: Table, columns: Mapping[str, Column]) -> Table:
 
 
 def _make_places(table: Table, name: str, geo: Geo) -> Table:
-    """Return the table with the finest squares that its coordinates lie in, as one more column."""
+    """Return the table with the finest cells that its coordinates lie in, as one more column."""
     missing = [source for source in (geo.lat, geo.lon) if source not in table.columns]
     if name in table.columns:
         if len(missing) == 2:  # the places are there already

@@ -153,6 +153,8 @@ def describe_level(column: Column, level: int, labels: Sequence[str | None]) -> 
             return words  # what lies between these numbers is cut
         case Geo(sizes=sizes) if level < len(sizes):
             return f"squares of {sizes[level].normalize():f} degrees{example}"
+        case Geo(hexagons=hexagons) if level < len(hexagons):
+            return f"H3 hexagons of resolution {hexagons[level]}{example}"
         case Icd(version=version) if level == 0:
             what = "categories of 3 characters" if version == 10 else f"{len(named):,} values"
             return f"{what} (such as {choose_example(named)})"

@@ -1,8 +1,9 @@
-"""Places by their coordinates: squares of a public grid, nested in larger ones.
+"""Places by their coordinates: cells of a public grid, nested in larger ones.
 
-The grid is that of whole multiples of a size, in degrees, from 0 on: what a cell is depends on no
-table. A cell holds its southern and western edges. Longitudes wrap at the date line, so that 180
-and -180 are one, and 359 is -1; the pole is in the northernmost cells.
+Hexagons are those of :mod:`incrowd.spec.hexagons`. The grid of squares is that of whole multiples
+of a size, in degrees, from 0 on: what a cell is depends on no table. A cell holds its southern and
+western edges. Longitudes wrap at the date line, so that 180 and -180 are one, and 359 is -1; the
+pole is in the northernmost cells.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from functools import lru_cache
 
 from incrowd.codes.hierarchy import ROOT, Hierarchy, HierarchyError, build_from_rows
 from incrowd.codes.values import canonicalize_value
+from incrowd.spec.hexagons import list_hexagon_rows, locate_hexagon
 from incrowd.spec.hierarchies import Geo
 
 MOST_CELLS = 250_000  # that a grid lists at its finest size
@@ -41,6 +43,8 @@ def locate_cell(declared: Geo, text: object) -> str | None:
         return OUTSIDE
     if not (lat.is_finite() and lon.is_finite() and abs(lat) <= _POLE and abs(lon) <= _AROUND):
         return OUTSIDE
+    if declared.hexagons:
+        return locate_hexagon(float(lat), float(lon), declared.hexagons[0])
     size = declared.sizes[0]
     row = min(_divide(lat, size), _divide(_POLE, size) - 1)
     return write_cell(row, _wrap(_divide(lon, size), size), size)
@@ -53,6 +57,9 @@ def build_geo_hierarchy(declared: Geo, *, other: str | None = None) -> Hierarchy
 
 @lru_cache(maxsize=8)
 def _build(declared: Geo, other: str | None) -> Hierarchy:
+    if declared.hexagons:
+        rows = list_hexagon_rows(declared, MOST_CELLS)
+        return build_from_rows(list(rows), other=other, exact=True)
     number = count_cells(declared)
     if number > MOST_CELLS:
         raise HierarchyError(
@@ -64,7 +71,7 @@ def _build(declared: Geo, other: str | None) -> Hierarchy:
 
 
 def count_cells(declared: Geo) -> int:
-    """Return the number of cells of the finest size."""
+    """Return the number of squares of the finest size."""
     rows, columns = _find_ranges(declared)
     return len(rows) * len(columns)
 
@@ -72,8 +79,7 @@ def count_cells(declared: Geo) -> int:
 def _find_ranges(declared: Geo) -> tuple[range, range]:
     """Return the rows, and the columns before they wrap, of the finest cells of the area."""
     size, (south, north) = declared.sizes[0], (declared.south, declared.north)
-    west, east = declared.west, declared.east
-    east += _AROUND if east <= west else 0
+    west, east = declared.west, declared.west + declared.width
     return (
         range(_divide(south, size), -_divide(-north, size)),
         range(_divide(west, size), min(-_divide(-east, size), _divide(west + _AROUND, size))),

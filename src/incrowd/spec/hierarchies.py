@@ -278,22 +278,32 @@ Degrees: TypeAlias = Annotated[Number, Field(ge=-180, le=180)]
 
 
 class Geo(SpecModel, HierarchyKind):
-    """Squares of a public grid, by two columns of degrees that are not published themselves.
+    """Cells of a public grid, by two columns of degrees that are not published themselves.
 
-    Each of ``sizes`` is a level; a square lies in one of the next size. The area from ``south`` to
-    ``north`` and from ``west`` to ``east`` (across the date line where that is the smaller number)
-    is listed.
+    Each of ``sizes`` is a level of squares; a square lies in one of the next size. In their place,
+    each of ``hexagons`` is a resolution of the grid H3. The area from ``south`` to ``north`` and
+    from ``west`` to ``east`` (across the date line where that is the smaller number) is listed.
     """
 
     is_ordered: ClassVar[bool | None] = False
 
     lat: Text
     lon: Text
-    sizes: Annotated[tuple[Annotated[Number, Field(gt=0, le=90)], ...], Field(min_length=1)]
+    sizes: tuple[Annotated[Number, Field(gt=0, le=90)], ...] = ()
+    hexagons: tuple[Annotated[int, Field(ge=0, le=15)], ...] = ()
     south: Annotated[Number, Field(ge=-90, le=90)] = Decimal(-90)
     north: Annotated[Number, Field(ge=-90, le=90)] = Decimal(90)
     west: Degrees = Decimal(-180)
     east: Degrees = Decimal(180)
+
+    model_config = ConfigDict(
+        json_schema_extra={"oneOf": [{"required": ["sizes"]}, {"required": ["hexagons"]}]}
+    )
+
+    @property
+    def width(self) -> Decimal:
+        """The degrees from west to east."""
+        return self.east - self.west + (360 if self.east <= self.west else 0)
 
     @model_validator(mode="after")
     def _check_grid(self) -> Geo:
@@ -303,6 +313,16 @@ class Geo(SpecModel, HierarchyKind):
             raise ValueError(
                 f"`south` ({self.south}) is not below `north` ({self.north}). Swap them."
             )
+        if bool(self.sizes) == bool(self.hexagons):
+            raise ValueError(
+                "`geo` takes either `sizes` (of squares) or `hexagons` (resolutions). Give one."
+            )
+        for finer, coarser in pairwise(self.hexagons):
+            if coarser >= finer:
+                raise ValueError(
+                    f"the resolution {coarser} of `hexagons` is not below {finer}. List the finest "
+                    "first, such as [8, 6, 4]."
+                )
         for size in self.sizes:
             if 90 % size:
                 raise ValueError(

@@ -42,7 +42,7 @@ KINDS = {
     "icd": "Diagnoses: categories and chapters of the ICD",
     "postcodes": "Postcodes: district and area",
     "csv": "File: a hierarchy in ARX format",
-    GEO: "Squares: places by latitude and longitude",
+    GEO: "Squares or hexagons: places by latitude and longitude",
 }
 ABOUT = {
     "intervals": "Level 0 has one label per step; each further level has wider intervals.",
@@ -55,7 +55,7 @@ ABOUT = {
     "icd": "Categories of the ICD, by tens and by chapter: a public list.",
     "postcodes": "Postcodes of one country by district and area: a public list.",
     "csv": "One line per value with its labels by level, in a file in the folder of the spec.",
-    GEO: "Level 0 has the smallest squares; each further level has those of the next size.",
+    GEO: "Level 0 has the smallest cells; each further level has larger ones.",
 }
 SIDES = ("south", "north", "west", "east")
 DATE_LEVELS = ("day", "month", "quarter", "year", "decade")
@@ -123,7 +123,9 @@ def read_declaration(kind: str, form: FormAnswers) -> dict[str, Any]:
             intervals = {"country": form.get("country", "")}
         case "geo":
             intervals = {name: form.get(name, "") for name in ("lat", "lon")}
-            intervals["sizes"] = parse_numbers(form.get("sizes", ""))
+            for name in ("sizes", "hexagons"):
+                numbers = parse_numbers(form.get(name, ""))
+                intervals |= {name: numbers} if numbers else {}
             intervals |= {name: parse_number(form.get(name, "")) for name in SIDES}
         case _:
             raise ValueError(kind)
@@ -222,7 +224,9 @@ def make_form_fields(declared: Declaration | None) -> dict[str, Any]:
         case Geo():
             sides = {name: format_decimal(getattr(declared, name)) for name in SIDES}
             sizes = ", ".join(map(format_decimal, declared.sizes))
-            return {"lat": declared.lat, "lon": declared.lon, "sizes": sizes, **sides}
+            hexagons = ", ".join(map(str, declared.hexagons))
+            cells = {"sizes": sizes, "hexagons": hexagons}
+            return {"lat": declared.lat, "lon": declared.lon, **cells, **sides}
         case Countries() | Icd() | Postcodes():
             return {name: str(value) for name, value in declared.model_dump().items()}
         case _:
