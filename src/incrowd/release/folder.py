@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from incrowd.errors import IncrowdError
@@ -51,9 +51,12 @@ def fill_folder(
 
     The draft lies beside the folder, is brought to the disk, and is then renamed, in one
     step. A folder that holds nothing but names of ``replacing`` is an earlier result and
-    makes room. Anything else in the way is refused before any work is done.
+    makes room: it is moved aside, and deleted once the draft is in its place. If anything fails
+    before, it is moved back; after a crash, :func:`recover_folder` does so. Anything else in the
+    way is refused before any work is done.
     """
     folder = _resolve_folder(folder)
+    recover_folder(folder)
     _refuse_foreign(folder, replacing)
     prefix = f".{folder.name}.draft-"
     try:
@@ -66,15 +69,55 @@ def fill_folder(
         yield draft
         draft.chmod(mode)
         _sync_folder(draft)
-        if replacing and folder.exists():
-            _refuse_foreign(folder, replacing)
-            shutil.rmtree(folder)
-        draft.rename(folder)  # fails if a folder with something in it has appeared meanwhile
-        _sync_entry(folder.parent)
+        with _moved_aside(folder, replacing):
+            draft.rename(folder)  # fails if a folder with something in it has appeared meanwhile
+            _sync_entry(folder.parent)
     except OSError as error:
         raise IncrowdError(f"Cannot write '{folder}': {error.strerror}.") from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+@contextmanager
+def _moved_aside(folder: Path, replacing: Sequence[str]) -> Iterator[None]:
+    """Make room for what replaces a folder; give the room back where that fails."""
+    if not replacing or not folder.exists():
+        yield
+        return
+    _refuse_foreign(folder, replacing)
+    home = Path(tempfile.mkdtemp(prefix=f"{_name_aside(folder)}{os.getpid()}-", dir=folder.parent))
+    try:
+        folder.rename(home / folder.name)
+        yield
+    except BaseException:
+        _move_back(home, folder)
+        raise
+    shutil.rmtree(home, ignore_errors=True)
+
+
+def recover_folder(folder: Path) -> None:
+    """Bring back a folder that a killed process had moved aside and not replaced yet."""
+    if not folder.parent.is_dir():
+        return
+    prefix = _name_aside(folder)
+    for home in sorted(folder.parent.iterdir()):
+        process = home.name.removeprefix(prefix).split("-")[0]
+        if home.name.startswith(prefix) and process.isdigit() and _is_process_gone(process):
+            _move_back(home, folder)
+
+
+def _name_aside(folder: Path) -> str:
+    return f".{folder.name}.earlier-"
+
+
+def _move_back(home: Path, folder: Path) -> None:
+    """Move a folder back to its place; where that is taken, it stays aside: nothing is lost."""
+    earlier = home / folder.name
+    if earlier.exists() and not folder.exists():
+        earlier.rename(folder)
+        _sync_entry(folder.parent)
+    with suppress(OSError):  # it is not empty
+        home.rmdir()
 
 
 def _resolve_folder(folder: Path) -> Path:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from incrowd.errors import FindingError, IncrowdError
 from incrowd.release.certificate import FILE, Certificate
-from incrowd.release.folder import fill_folder
+from incrowd.release.folder import fill_folder, recover_folder
 from incrowd.release.keys import load_private_key
 from incrowd.release.pages import make_pages
 from incrowd.release.verify import read_assertions, read_certificate, verify
@@ -31,6 +31,7 @@ def sign_release(folder: Path, key: Path) -> Certificate:
 
     """
     private_key = load_private_key(key)
+    recover_folder(folder)
     findings = verify(folder)
     if findings:
         raise FindingError(findings[0])
