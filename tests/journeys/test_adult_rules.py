@@ -12,16 +12,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
+import incrowd as ic
 from incrowd.arrays import Floats
 from incrowd.engine.source import open_table
+from incrowd.measure.loss import compute_average_class_size
 from incrowd.methods.k_anonymity.class_rules import list_protected
 from incrowd.methods.k_anonymity.classes import make_rollups
 from incrowd.methods.k_anonymity.method import KAnonymity
 from incrowd.spec.file import load_spec
 
 DATA = Path(os.environ.get("INCROWD_ADULT", "no folder is named"))
+# Rows of each age from 17 to 90 in the sample of 3,016 rows of Adult that ARX's tests publish
+SAMPLE_AGES = (
+    26, 54, 60, 66, 57, 69, 84, 69, 86, 66, 70, 77, 88, 97, 106, 89, 90, 66, 97, 86, 88, 66, 61,
+    74, 76, 78, 58, 70, 82, 72, 72, 53, 51, 59, 50, 44, 43, 32, 46, 34, 39, 41, 36, 20, 24, 23,
+    10, 14, 15, 14, 11, 11, 6, 3, 4, 2, 1, 5, 4, 7, 2, 2, 3, 2, 0, 2, 1, 0, 0, 0, 0, 0, 0, 2,
+)  # fmt: skip
 pytestmark = pytest.mark.skipif(
     not (DATA / "adult.csv").exists(), reason="INCROWD_ADULT names no folder with the Adult table"
 )
@@ -77,3 +86,29 @@ def test_likeness() -> None:
     losses = measure_columns({"likeness": {"basic": 3}}, (0, 3, 0, 0, 2, 0, 1, 0), 1)
     geometric = float(np.prod(1 + losses) ** (1 / len(losses)) - 1)
     assert geometric == pytest.approx(0.34883856157237925, abs=6e-11)
+
+
+def test_k_map() -> None:
+    """ARX 3.9, TestAnonymizationKMap: 5-map of a sample of Adult, the average class size.
+
+    The optimum shows ages as they are and nothing else, so that classes are ages: it holds if at
+    least 5 people of Adult have each age of the sample, and no age is suppressed.
+    """
+    with (DATA / "adult.csv").open(encoding="utf-8") as file:
+        people = pl.DataFrame(
+            {"age": [int(row["age"]) for row in csv.DictReader(file, delimiter=";")]}
+        )
+    rows = np.array(SAMPLE_AGES)
+    assert rows.sum() == 3016
+    ages = np.arange(17, 17 + len(rows))
+    in_adult = np.bincount(people["age"].to_numpy(), minlength=ages[-1] + 1)[ages]
+    assert (rows <= in_adult).all()
+    sample = pl.DataFrame({"age": np.repeat(ages, rows)})
+    result = ic.risk(sample, columns=["age"], population=people, k=5)
+    assert result.below_map[5] == 0
+    least = int(in_adult[rows > 0].min())
+    too_few = ic.risk(sample, columns=["age"], population=people, k=least + 1)
+    assert too_few.below_map[least + 1] > 0
+    assert compute_average_class_size(rows[rows > 0]) == pytest.approx(
+        45.014925373134325, rel=1e-12
+    )

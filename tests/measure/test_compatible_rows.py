@@ -51,6 +51,33 @@ PUBLISHED = [
         [("A", "s", 5), ("A", "m", 5), ("A", "m", 5), ("A", "s", 5), ("A", STAR, 5)],
         [3, 3, 3, 3, 5],
     ),
+    # Tests of sdcMicro's freqCalc on numbers: missing values in the third column, in a whole row
+    # and a whole column, in a table of one column, and in one of more columns than rows
+    (
+        [
+            (2, 3, 1), (3, 3, 3), (2, 3, STAR), (2, 3, 2),
+            (3, 3, 1), (3, 3, 1), (1, 4, STAR), (2, 3, 1),
+        ],
+        [3, 1, 4, 2, 2, 2, 1, 3],
+    ),
+    (
+        [
+            (2, 3, STAR), (3, 3, STAR), (STAR, STAR, STAR), (2, 3, STAR),
+            (3, 3, STAR), (3, 3, STAR), (1, 4, STAR), (2, 3, STAR),
+        ],
+        [4, 4, 8, 4, 4, 4, 2, 4],
+    ),
+    (
+        [(2,), (3,), (STAR,), (2,), (1,), (STAR,), (1,), (2,)],
+        [5, 3, 8, 5, 4, 8, 4, 5],
+    ),
+    (
+        [
+            (2, 2, 1, 3, 3, 3, 1, STAR), (3, 3, STAR, STAR, 2, STAR, 2, 4),
+            (STAR, 3, 3, 3, 2, STAR, STAR, 4),
+        ],
+        [1, 2, 2],
+    ),
 ]  # fmt: skip
 
 

@@ -55,8 +55,8 @@ FIGURES = {
 FROM_FILES = dict.fromkeys(("precision_by_column", "losses", "risk"), BY_LEVELS)
 # Fields that need a release of their own: a target, a value that is lost, a column that is missing
 ELSEWHERE = {
-    "search", "suppression", "weighted", "numbers", "lost", "missing_columns", "readings",
-    "target", "shifts", "utility_of_values", "utility_of_levels",
+    "search", "suppression", "weighted", "numbers", "payout", "lost", "missing_columns",
+    "readings", "target", "shifts", "utility_of_values", "utility_of_levels",
 }  # fmt: skip
 
 Evaluations = tuple[Evaluation, Evaluation]

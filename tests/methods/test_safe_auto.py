@@ -26,7 +26,8 @@ from incrowd.privacy.events import Selection
 from incrowd.release.verify import verify
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.file import SpecFile, load_spec, parse_spec
-from incrowd.spec.release import SafeSpec, Slicing
+from incrowd.spec.release import SafeSpec
+from incrowd.spec.slices import Slicing
 
 pytestmark = pytest.mark.usefixtures("settled_once")
 BUDGET = "epsilon: 1, delta: 1.0e-6"

@@ -48,7 +48,7 @@ from incrowd.privacy.split import BudgetSplit, split_for_samples
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import verify
 from incrowd.spec.file import parse_spec
-from incrowd.spec.release import Slicing
+from incrowd.spec.slices import Slicing
 
 pytestmark = pytest.mark.usefixtures("settled_once")
 

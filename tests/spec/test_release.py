@@ -13,11 +13,14 @@ from support.slice_tables import BASE, COLUMNS
 from incrowd.spec.file import parse_spec
 from incrowd.spec.model import build_json_schema
 from incrowd.spec.problem import SpecError
-from incrowd.spec.release import KAnonymitySpec, KEpsilonSpec, ReleaseSpec, SafeSpec, Slicing
+from incrowd.spec.release import KAnonymitySpec, KEpsilonSpec, ReleaseSpec, SafeSpec
+from incrowd.spec.slices import Slicing
 
 METHODS: dict[str, type[BaseModel]] = {
     "safe": SafeSpec, "k-anonymity": KAnonymitySpec, "k-epsilon": KEpsilonSpec,
 }  # fmt: skip
+
+PAYOUT = "{benefit: 9, publisher_loss: 3, attacker_gain: 3, attack_cost: 0}"
 
 # Every field with a value that is right, and the methods that it belongs to.
 ALL, BUDGET, CLASSES = "safe k-anonymity k-epsilon", "safe k-epsilon", "k-anonymity k-epsilon"
@@ -51,6 +54,7 @@ FIELDS = {
     "reading": ("wildcard", "k-anonymity"),
     "subsets": ("{2: 10}", "k-anonymity"),
     "population": ("1000", "k-anonymity"),
+    "payout": (PAYOUT, "k-anonymity"),
     "noise": ("laplace", "k-epsilon"),
     "bounds": ("class", "k-epsilon"),
     "confidence": ("0.9", "k-epsilon"),
@@ -70,13 +74,13 @@ WITH = {
 FOREIGN = {
     "safe": (
         "loss", "candidates", "cut", "suppression", "suppressed", "search_seconds",
-        "algorithm", "noise", "bounds", "confidence", "clamp", "population", "labels", "reading",
-        "subsets",
+        "algorithm", "noise", "bounds", "confidence", "clamp", "population", "labels", "payout",
+        "reading", "subsets",
     ),
     "k-epsilon": (
         "beta", "keep", "draw", "scheme", "slices", "already_sampled", "objective",
-        "target", "search_epsilon", "releases", "series", "population", "labels", "reading",
-        "subsets",
+        "target", "search_epsilon", "releases", "series", "population", "labels", "payout",
+        "reading", "subsets",
     ),
     "k-anonymity": (
         "epsilon", "delta",
@@ -207,6 +211,30 @@ def test_a_mistyped_field_is_known_under_every_method(method: str) -> None:
         (
             "{method: k-epsilon, candidates: minimal, search_seconds: 5}",
             "release: `search_seconds` excludes `candidates: minimal`",
+        ),
+        (
+            f"{{method: k-anonymity, algorithm: mondrian, payout: {PAYOUT}}}",
+            "release: `payout` is not a setting of `algorithm: mondrian`",
+        ),
+        (
+            f"{{method: k-anonymity, loss: entropy, payout: {PAYOUT}}}",
+            "release: `payout` takes the place of `loss`",
+        ),
+        (
+            f"{{method: k-anonymity, payout: {PAYOUT[:-1]}, attacker: journalist}}}}",
+            "release: `attacker: journalist` needs the size of the population",
+        ),
+        (
+            f"{{method: k-anonymity, payout: {PAYOUT.replace('9', '0')}}}",
+            "release.payout.benefit: must be greater than 0, got 0",
+        ),
+        (
+            f"{{method: k-anonymity, payout: {PAYOUT[:-2]}-1}}}}",
+            "release.payout.attack_cost: ",
+        ),
+        (
+            "{method: k-anonymity, payout: {benefit: 9, publisher_loss: 3, attacker_gain: 3}}",
+            "release.payout: `attack_cost` is missing",
         ),
         ("{method: k-anonymity, search_seconds: 0}", "release.search_seconds: "),
         ("{method: k-anonymity, search_seconds: -3}", "release.search_seconds: "),

@@ -21,6 +21,7 @@ from incrowd.measure.loss import (
     compute_discernibility,
     compute_separable_costs,
 )
+from incrowd.measure.payout import PayoutModel, compute_bit_loss
 
 
 class Objective(Protocol):
@@ -101,6 +102,39 @@ class SeparableLoss:
         penalty = float((kept_detail * classes.sizes[lost]).sum()) / self._rollups.total
         self._last = (lost, penalty)
         return penalty
+
+
+class PayoutLoss(SeparableLoss):
+    """The share of the highest payout that a release misses: 1 - payout / (rows * benefit).
+
+    A published record misses its information loss, a sum of costs over columns, and its part of
+    what re-identifications cost; a suppressed one misses everything. So loss(x) = S(x) + R(x) with
+    S the separable loss of these costs and R what re-identifications at x cost, over rows *
+    benefit. It may exceed 1.
+
+    Bounds. R is at least 0 at every node, so that each lower bound of S is one of the loss, and
+    those of :class:`SeparableLoss` hold. R itself bounds no other node: a coarser one may have
+    classes that nobody attacks, a finer one may suppress those that are attacked here. All that a
+    search looks at is judged with R; where the benefit hardly matters beside the publisher's loss,
+    it passes over few nodes.
+    """
+
+    def __init__(self, rollups: Rollups, model: PayoutModel) -> None:
+        costs = [
+            [
+                compute_bit_loss(hierarchy.count_covered(level), hierarchy.size)
+                for level in range(hierarchy.height)
+            ]
+            for hierarchy in rollups.hierarchies
+        ]
+        super().__init__(rollups, costs, model.weigh_columns(rollups.hierarchies))
+        self._model = model
+
+    def compute_loss(self, node: Node, classes: NodeClasses) -> float:
+        """Return S(x) + R(x)."""
+        lost = self._model.count_reidentified(classes.sizes[~classes.lost])
+        highest = self._rollups.total * self._model.benefit
+        return super().compute_loss(node, classes) + self._model.publisher_loss * lost / highest
 
 
 class ClassSizeLoss:
@@ -188,10 +222,17 @@ def find_middle(open_: Bools, order: Floats) -> int:
 
 
 def make_objective(
-    name: LossName, lattice: Lattice, rollups: Rollups, *, limit: int, weights: Floats
+    loss: LossName | PayoutModel,
+    lattice: Lattice,
+    rollups: Rollups,
+    *,
+    limit: int,
+    weights: Floats,
 ) -> SeparableLoss | ClassSizeLoss:
-    """Return the loss of that name over a lattice."""
-    costs = compute_separable_costs(name, rollups.hierarchies, rollups.rows_by_code)
+    """Return the loss of that name over a lattice, or that of a payout, which has its weights."""
+    if isinstance(loss, PayoutModel):
+        return PayoutLoss(rollups, loss)
+    costs = compute_separable_costs(loss, rollups.hierarchies, rollups.rows_by_code)
     if costs is None:
-        return ClassSizeLoss(lattice, rollups, name, limit)
+        return ClassSizeLoss(lattice, rollups, loss, limit)
     return SeparableLoss(rollups, costs, weights)

@@ -58,6 +58,7 @@ from incrowd.anonymize.objectives import (
 from incrowd.arrays import Floats, Progress
 from incrowd.errors import ParameterError
 from incrowd.measure.loss import LossName
+from incrowd.measure.payout import PayoutModel
 
 MOST_BOXES = 1_000_000  # more are not kept: about half a gigabyte
 
@@ -225,7 +226,7 @@ def find_optimal_node(
     *,
     k: int,
     limit: int,
-    loss: LossName = "normalized",
+    loss: LossName | PayoutModel = "normalized",
     weights: Floats | None = None,
     seconds: float | None = None,
     progress: Progress = _ignore_progress,
@@ -252,7 +253,7 @@ def find_minimal_nodes(
     *,
     k: int,
     limit: int,
-    loss: LossName = "normalized",
+    loss: LossName | PayoutModel = "normalized",
     weights: Floats | None = None,
     progress: Progress = _ignore_progress,
 ) -> list[Optimum]:

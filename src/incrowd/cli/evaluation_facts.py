@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from incrowd.measure.evaluation import Evaluation, LabelEvaluation, Utility
     from incrowd.measure.noise_loss import NoiseEvaluation, NoiseLoss, NoiseSimulation
     from incrowd.measure.number_loss import NumberEvaluation
+    from incrowd.measure.payout import Payout
     from incrowd.measure.synthetic import SyntheticEvaluation
     from incrowd.measure.tables import TablesEvaluation
     from incrowd.measure.weighted import WeightedEvaluation
@@ -148,6 +149,8 @@ def evaluation_facts(evaluation: LabelEvaluation, *, verbose: bool = False) -> F
     ]  # fmt: skip
     if evaluation.weighted is not None:
         facts += list_weighted_facts(evaluation.weighted)
+    if evaluation.payout is not None:
+        facts.append(describe_payout(evaluation.payout))
     if evaluation.numbers is not None:
         facts += list_number_facts(evaluation.numbers)
     if verbose:
@@ -159,6 +162,15 @@ def evaluation_facts(evaluation: LabelEvaluation, *, verbose: bool = False) -> F
     if evaluation.noise is not None:
         facts += noise_facts(evaluation.noise, verbose=verbose)
     return facts
+
+
+def describe_payout(payout: Payout) -> tuple[str, str]:
+    """Return what a release pays the publisher, and what re-identifications cost."""
+    share = format_percent(payout.total / payout.maximum) if payout.maximum else "none"
+    return ("Payout", (
+        f"{payout.total:,.0f}, {share} of the highest; {payout.reidentified:,.1f} expected "
+        f"re-identifications among {payout.attacked:,} attacked rows cost {payout.cost:,.0f}"
+    ))  # fmt: skip
 
 
 def list_weighted_facts(weighted: WeightedEvaluation) -> Facts:

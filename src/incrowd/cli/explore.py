@@ -66,11 +66,14 @@ def _print_exploration(exploration: Exploration, limit: int) -> None:
         )
         return
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for name in ("", "loss", "suppressed", "groups", "smallest", "highest risk", "mean risk"):
+    payout = () if good[0].payout is None else ("payout",)
+    for name in ("", *payout, "loss", "suppressed", "groups", "smallest", "highest risk",
+                 "mean risk"):  # fmt: skip
         table.add_column(name, justify="right", no_wrap=True)
     for number, first in enumerate(good[:limit], 1):
         table.add_row(
             f"{number}",
+            *([] if first.payout is None else [f"{first.payout:,.0f}"]),
             f"{first.loss:.4f}",
             format_percent(first.suppressed / max(exploration.rows, 1), 2),
             f"{first.classes:,}",

@@ -22,6 +22,7 @@ from incrowd.codes.counted_table import DistinctRows
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
 from incrowd.measure.loss import LossName
+from incrowd.measure.payout import PayoutModel
 from incrowd.methods.k_anonymity.class_rules import list_protected
 from incrowd.methods.k_anonymity.classes import (
     count_suppressible,
@@ -29,6 +30,7 @@ from incrowd.methods.k_anonymity.classes import (
     make_rollups,
 )
 from incrowd.methods.k_anonymity.method import KAnonymity
+from incrowd.methods.k_anonymity.payout import make_payout_model
 from incrowd.methods.people import draw_rows
 from incrowd.privacy.randomness import SystemRandomness
 from incrowd.spec.file import SpecFile
@@ -46,7 +48,8 @@ class SchemeFigures:
     ``holds`` says whether it is k-anonymous, with every rule kept, within the rows that may be
     suppressed. ``smallest`` is the smallest class that is shown and ``risk`` one over it: the
     highest chance of whoever knows somebody's values to name the right row; ``mean_risk`` is the
-    mean of that chance over all rows shown. Where no class is shown all three are 0.
+    mean of that chance over all rows shown. Where no class is shown all three are 0. ``payout`` is
+    what it pays, if the spec has a `payout`; the loss is then the missing share of the highest.
     """
 
     levels: Node
@@ -57,6 +60,7 @@ class SchemeFigures:
     risk: float
     mean_risk: float
     holds: bool
+    payout: float | None = None
 
 
 @dataclass(frozen=True)
@@ -85,7 +89,7 @@ class Exploration:
     rows: int
     k: int
     limit: int
-    loss: LossName
+    loss: str
     chosen: Node | None
     one_row_each: bool = False
     people: bool = False
@@ -181,7 +185,7 @@ def explore_schemes(
         people=rows.people is not None,
         k=search.k,
         limit=search.limit,
-        loss=release.loss or "normalized",
+        loss=search.loss,
         chosen=chosen if settled else None,
     )
 
@@ -201,8 +205,11 @@ class _SchemeEvaluator:
         self.rollups: Rollups = make_rollups(rows, protected)
         self.k, self._lattice = method.columns.k, lattice
         self.limit = count_suppressible(release, rows.frequencies.total)
-        self._loss: LossName = release.loss or "normalized"
-        self._weights: Floats = np.array([columns[name].weight for name in rows.counted.names])
+        names = rows.counted.names
+        self._payout = make_payout_model(release, columns, names, rows.frequencies.total)
+        self._loss: LossName | PayoutModel = self._payout or release.loss or "normalized"
+        self.loss = "payout" if isinstance(self._loss, PayoutModel) else self._loss
+        self._weights: Floats = np.array([columns[name].weight for name in names])
         self._goal: Objective = make_objective(
             self._loss, lattice, self.rollups, limit=self.limit, weights=self._weights
         )
@@ -213,15 +220,19 @@ class _SchemeEvaluator:
         assert classes is not None
         sizes = classes.sizes[~classes.lost]
         smallest = int(sizes.min()) if len(sizes) else 0
+        loss, payout = self._goal.compute_loss(node, classes), None
+        if self._payout is not None:
+            payout = (1 - loss) * self.rollups.total * self._payout.benefit
         return SchemeFigures(
             levels=node,
-            loss=self._goal.compute_loss(node, classes),
+            loss=loss,
             suppressed=classes.suppressed,
             classes=len(sizes),
             smallest=smallest,
             risk=1 / smallest if smallest else 0.0,
             mean_risk=len(sizes) / int(sizes.sum()) if len(sizes) else 0.0,
             holds=classes.suppressed <= self.limit,
+            payout=payout,
         )
 
     def list_near_best(self) -> Iterator[Node]:

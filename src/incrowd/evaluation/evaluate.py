@@ -30,6 +30,7 @@ from incrowd.measure.label_evaluation import assign_levels, evaluate_labels
 from incrowd.measure.lost_values import KeptRows
 from incrowd.measure.outcome import measure_at_levels, measure_utility_of_levels
 from incrowd.measure.slices import compare_slices
+from incrowd.methods.k_anonymity.payout import make_payout_model
 from incrowd.methods.people import count_by_unit, draw_rows, read_key
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.release.certificate import FILE, Certificate, Slice, hash_file
@@ -277,6 +278,9 @@ def evaluate_tables(
         target=target,
         held_out=unseen,
         kept_rows=beside,
+        payout=make_payout_model(
+            spec.release, spec.columns, tuple(generalized), counts.frequencies.total
+        ),
     )
     crowd = None if kept_count or not {*columns} <= {*release_facts.levels} else release_facts.crowd
     if crowd is not None and not published.is_local:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from incrowd.measure.noise_loss import NoiseEvaluation
     from incrowd.measure.number_loss import NumberEvaluation
     from incrowd.measure.outcome import SearchResult, SuppressionResult
+    from incrowd.measure.payout import Payout
     from incrowd.measure.weighted import WeightedEvaluation
 
 # The two scales of utility: bins are published labels, or values of the original
@@ -116,6 +117,7 @@ class Evaluation:
     column is published at one level), ``noise``, and how good a scheme the ``search`` found, or how
     few cells the ``suppression`` of single cells took;
     ``weighted`` is what survey weights estimate before and after, where they are published;
+    ``payout`` is what the release pays, where the spec has a payout model;
     ``numbers`` compares columns of which classes show the mean or the median;
     ``lost`` are values that lost far more rows than others, and columns that show nothing;
     ``subgroups`` are rows by label;
@@ -150,6 +152,7 @@ class Evaluation:
     weighted: WeightedEvaluation | None = None
     numbers: NumberEvaluation | None = None
     suppression: SuppressionResult | None = None
+    payout: Payout | None = None
     lost: LostValues = field(default_factory=LostValues)
     subgroups: list[Subgroup] = field(default_factory=list)
     missing_columns: tuple[str, ...] = ()

@@ -32,6 +32,7 @@ from incrowd.measure.loss import (
 )
 from incrowd.measure.lost_values import KeptRows, find_lost_labels
 from incrowd.measure.number_loss import NumberEvaluation, evaluate_numbers
+from incrowd.measure.payout import PayoutModel, compute_payout
 from incrowd.measure.prediction import use_one_thread
 from incrowd.measure.risk import compute_risk
 from incrowd.measure.subgroups import group_by_labels, group_kept_columns
@@ -51,6 +52,7 @@ def evaluate_labels(
     stars: bool = True,
     covered: Covered | None = None,
     kept_rows: KeptRows | None = None,
+    payout: PayoutModel | None = None,
 ) -> LabelEvaluation:
     """Compare what is published with the original, counted at level 0.
 
@@ -60,7 +62,7 @@ def evaluate_labels(
     rows: on ``held_out`` (codes of level 0), which the release has not seen, or on a part of the
     original. ``covered`` is what :func:`locate_tuples` says of them, where that is known;
     ``kept_rows`` are both tables with columns that are kept as they are, whose values may be lost
-    as others are.
+    as others are. ``payout`` says what records pay.
     """
     if target is not None:
         check_choice("target", target, original.names)
@@ -109,6 +111,11 @@ def evaluate_labels(
         ),
         weighted=_evaluate_weights(kept_rows, quasi),
         numbers=_evaluate_numbers(kept_rows, quasi),
+        payout=None
+        if payout is None
+        else compute_payout(
+            payout, released, original.hierarchies[:quasi], [cover.loss for cover in covers], rows
+        ),
         lost=find_lost_labels(original, replace(published, frequencies=released), kept_rows),
         subgroups=[
             *group_by_labels(

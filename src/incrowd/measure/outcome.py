@@ -164,6 +164,7 @@ _BY_LABELS = {
     "search",
     "weighted",
     "numbers",
+    "payout",
     "suppression",
     "utility",
     "utility_of_values",

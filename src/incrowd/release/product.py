@@ -26,6 +26,7 @@ from incrowd.measure.fineness import find_selection
 from incrowd.measure.label_evaluation import Covered, evaluate_labels, locate_tuples
 from incrowd.measure.lost_values import KeptRows
 from incrowd.measure.outcome import evaluate_outcome
+from incrowd.measure.payout import PayoutModel
 from incrowd.measure.slices import compare_slices
 from incrowd.privacy.events import Event
 from incrowd.release.certificate import CertifiedGuarantee, CertifiedResponse, NoisyColumn
@@ -92,7 +93,7 @@ class Product:
     elsewhere, ``original`` has those that are shown, and ``apart`` tells of the others.
     Where a scheme was searched for among all, ``search`` tells how good it is, and where single
     cells were suppressed, ``suppression`` how few; ``beside`` are both
-    tables with the columns that are kept as they are.
+    tables with the columns that are kept as they are. ``payout`` says what records pay.
     ``findings`` are those of the method itself; ``file_name`` is that of the file, where it is not
     the usual one.
     """
@@ -115,6 +116,7 @@ class Product:
     findings: tuple[Finding, ...] = ()
     apart: RemoteCells | None = None
     beside: KeptRows | None = None
+    payout: PayoutModel | None = None
     file_name: str | None = None
 
     @property
@@ -192,6 +194,7 @@ class Product:
         evaluation = evaluate_labels(
             self.original, self.axes, self.shown,
             stars=False, covered=self._label_coverage, kept_rows=self.beside,
+            payout=self.payout,
         )  # fmt: skip
         noise = None if self.noise is None else self.noise()
         return replace(evaluation, search=self.search, suppression=self.suppression, noise=noise)

@@ -33,10 +33,10 @@ from incrowd.spec.release import (
     KAnonymitySpec,
     ReleaseSpec,
     SafeSpec,
-    Slicing,
     SyntheticSpec,
     TablesSpec,
 )
+from incrowd.spec.slices import Slicing
 from incrowd.spec.table_request import list_summed_columns
 from incrowd.spec.value_format import ValueFormat
 

@@ -14,55 +14,27 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 from pydantic import (
     BeforeValidator,
     Field,
-    GetJsonSchemaHandler,
     create_model,
     model_validator,
 )
-from pydantic_core import CoreSchema
 
 from incrowd.privacy.events import LONGEST_SERIES
 from incrowd.privacy.protection import LARGE_EPSILON
 from incrowd.spec.base import SpecModel, Text
+from incrowd.spec.payout import PublisherPayout
 from incrowd.spec.row_rules import Rule
+from incrowd.spec.slices import Slices, Slicing, refuse_equal_slices
 from incrowd.spec.table_request import SumRequest, TableRequest, refuse_unequal_sums
 
 Level = Annotated[int, Field(ge=0)]
 Epsilon = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, lt=1)]
-SliceColumns = Annotated[tuple[Text, ...], Field(min_length=1)]
-
-
-class Slicing(SpecModel):
-    """Slices that are put together for you: of how many columns, and how many of them.
-
-    Without ``tables`` every two columns stand together in some slice if 16 tables are enough for
-    that; otherwise there are 16, or as many as it takes for every column to stand in one. With
-    ``all`` every two columns stand together, however many it takes.
-    """
-
-    columns: Annotated[int, Field(ge=2, le=100)] = 3
-    tables: Annotated[int, Field(ge=2, le=1000)] | Literal["all"] | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _expand_shorthand(cls, value: Any) -> Any:
-        is_count = isinstance(value, int) and not isinstance(value, bool)
-        return {"columns": value} if is_count else value
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        return {"anyOf": [{"type": "integer", "minimum": 2}, handler(schema)]}
 
 
 class SeriesPlan(SpecModel):
     """A table that grows: so many periods, each released once, with noise planned for all."""
 
     of: Annotated[int, Field(ge=2, le=LONGEST_SERIES)]
-
-
-Slices: TypeAlias = Slicing | tuple[SliceColumns, ...]
 
 
 @dataclass(frozen=True)
@@ -206,7 +178,7 @@ class SafeSpec(CommonSpec):
         if self.target is not None and self.slices:
             raise ValueError("`target` is for one table, `slices` for several. Remove one of them.")
         if not isinstance(self.slices, Slicing):
-            _refuse_equal_slices(self.slices)
+            refuse_equal_slices(self.slices)
         super()._refuse_misfits()
 
     def _refuse_misfits_of_series(self) -> None:
@@ -231,18 +203,6 @@ _NO_SERIES = {
     "search_epsilon": "levels are fixed for all periods",
     "releases": "`series` says how many there are",
 }  # fmt: skip
-
-
-def _refuse_equal_slices(slices: tuple[SliceColumns, ...]) -> None:
-    if len(slices) == 1:
-        raise ValueError(
-            "one slice is one table. Remove `slices`; use the role `drop` for other columns."
-        )
-    for part in slices:
-        if len(set(part)) < len(part):
-            raise ValueError(f"a slice names a column twice: {', '.join(part)}. Name it once.")
-    if len({frozenset(part) for part in slices}) < len(slices):
-        raise ValueError("two slices have the same columns. Remove one of them.")
 
 
 class ClassesSpec(CommonSpec):
@@ -308,12 +268,13 @@ class KAnonymitySpec(ClassesSpec):
     value. With ``labels: free`` a class shows the sets of its values instead of groups of the
     hierarchy. ``subsets`` says for a number of columns how many rows any so many of them must fit.
     With ``population``, k counts people of a population of that size, from which the table is a
-    sample.
+    sample. With ``payout``, the search takes the scheme that pays the publisher most.
     """
 
     method: Literal["k-anonymity"]
     population: Annotated[int, Field(ge=1, le=2**53)] | None = None
     labels: Literal["hierarchy", "free"] | None = None
+    payout: PublisherPayout | None = None
     reading: Literal["category", "wildcard"] | None = None
     subsets: dict[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=2)]] | None = None
 
@@ -323,6 +284,8 @@ class KAnonymitySpec(ClassesSpec):
                 "`population` needs classes of rows, which `reading: wildcard` and `algorithm: "
                 "duplicate` do not have. Remove one of them."
             )
+        if self.payout is not None:
+            self.payout.refuse_misfits(self.algorithm, self.loss, self.population)
         for name in ("reading", "subsets"):
             if getattr(self, name) and self.algorithm != "suppress":
                 raise ValueError(f"`{name}` needs `algorithm: suppress`. Add it, or remove this.")

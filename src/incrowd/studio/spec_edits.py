@@ -97,6 +97,7 @@ _NOT_WITH_NOISE = {
 _OF_ALGORITHM = {
     "loss": "ola", "candidates": "ola", "suppression": "ola", "levels": "ola", "cut": "mondrian",
     "reading": "suppress", "subsets": "suppress", "labels": "mondrian",
+    "payout": "ola",
 }  # fmt: skip
 _WHOLE = frozenset({"k", "slices"})
 _NUMBERS = frozenset({

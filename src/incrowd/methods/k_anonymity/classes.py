@@ -31,12 +31,14 @@ from incrowd.findings import Finding, make_finding
 from incrowd.measure.diversity import SensitiveColumn
 from incrowd.measure.loss import LossName
 from incrowd.measure.outcome import SearchResult
+from incrowd.measure.payout import PayoutModel
 from incrowd.methods.base import PlannedRelease, published_columns, refuse_unconfirmed
 from incrowd.methods.k_anonymity.class_rules import (
     list_column_rules,
     list_protected,
     refuse_unsatisfiable,
 )
+from incrowd.methods.k_anonymity.payout import make_payout_model
 from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
 from incrowd.privacy.randomness import Randomness
 from incrowd.release.kept_roles import KEEP, name_role
@@ -72,10 +74,11 @@ class KAnonymityColumns:
                 f"Algorithm '{self.release.algorithm}' counts rows, not people. Use `ola`, "
                 "`mondrian` or `cluster`, or `rows: 1` under `unit`."
             )
-        if self.person is not None and getattr(release, "population", None) is not None:
-            raise IncrowdError(
-                "`population` counts rows as people. Remove it, or use `rows: 1` under `unit`."
-            )
+        for name in ("population", "payout"):
+            if self.person is not None and getattr(release, name, None) is not None:
+                raise IncrowdError(
+                    f"`{name}` counts rows as people. Remove it, or use `rows: 1` under `unit`."
+                )
         if self.person is not None and getattr(release, "confidence", None) is not None:
             raise IncrowdError(
                 "`confidence` counts rows, not people. Remove it, or use `rows: 1` under `unit`."
@@ -221,7 +224,7 @@ def _choose_algorithm(
     schemes = math.prod(declared.height(name) for name in declared.names)
     settings = (
         release.algorithm, release.loss, release.candidates, release.suppression,
-        release.search_seconds,
+        release.search_seconds, getattr(release, "payout", None),
     )  # fmt: skip
     if schemes <= MOST_NODES or release.levels or any(setting is not None for setting in settings):
         return release, ()
@@ -278,12 +281,14 @@ def form_classes(
         raise IncrowdError(
             f"Table: {rows.people.people} people, fewer than k = {k}. Nothing was written."
         )
-    weights = np.array([columns[name].weight for name in rows.counted.names])
+    names = rows.counted.names
+    weights = np.array([columns[name].weight for name in names])
+    loss = make_payout_model(release, columns, names, total) or release.loss or "normalized"
     sensitive_columns = list_protected(rows, columns, folder)
     refuse_unsatisfiable(sensitive_columns)
     algorithm = release.algorithm or "ola"
     if algorithm == "ola":
-        classes = _search_full_domain(rows, release, k, weights, sensitive_columns, progress)
+        classes = _search_full_domain(rows, release, k, loss, weights, sensitive_columns, progress)
     elif sensitive_columns and algorithm not in ("mondrian", "cluster"):
         raise IncrowdError(
             f"Algorithm '{algorithm}' does not support rules on sensitive values. Use `ola`, "
@@ -327,16 +332,16 @@ def _search_full_domain(
     rows: DistinctRows,
     release: ClassesSpec,
     k: int,
+    loss: LossName | PayoutModel,
     weights: Floats,
     sensitive_columns: Sequence[SensitiveColumn],
     progress: Progress,
 ) -> EquivalenceClasses:
     counted_table, rollups = rows.counted, make_rollups(rows, sensitive_columns)
-    measure: LossName = release.loss or "normalized"
     arguments: dict[str, Any] = {
         "k": k,
         "limit": count_suppressible(release, rows.frequencies.total),
-        "loss": measure,
+        "loss": loss,
         "weights": weights,
         "progress": progress,
     }
@@ -347,8 +352,9 @@ def _search_full_domain(
         most_seconds = SEARCH_SECONDS if lattice.size > MOST_NODES else None
         seconds = release.search_seconds or most_seconds
         scheme = find_optimal_node(rollups, lattice, seconds=seconds, **arguments)
+        name = "payout" if isinstance(loss, PayoutModel) else loss
         search = SearchResult(
-            measure, scheme.loss, scheme.least, scheme.is_exact, lattice.size, scheme.evaluated
+            name, scheme.loss, scheme.least, scheme.is_exact, lattice.size, scheme.evaluated
         )
     classes = rollups.count_classes(scheme.levels, k=k)
     assert classes is not None

@@ -44,6 +44,7 @@ from incrowd.methods.k_anonymity.aggregates import (
 )
 from incrowd.methods.k_anonymity.cells import make_suppressed_rows
 from incrowd.methods.k_anonymity.classes import EquivalenceClasses, KAnonymityColumns, form_classes
+from incrowd.methods.k_anonymity.payout import make_payout_model
 from incrowd.methods.k_anonymity.population import scale_to_population
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Event
@@ -260,6 +261,9 @@ class KAnonymity:
             stars=stars,
             kept=tuple(columns.kept),
             search=classes.search,
+            payout=make_payout_model(
+                self._release, columns.quasi, original.names, rows.frequencies.total
+            ),
             findings=columns.findings(kept_values, rows.frequencies.total),
             beside=None
             if isinstance(counts, RemoteRows)
@@ -302,6 +306,9 @@ class KAnonymity:
             stars=stars,
             kept=tuple(columns.kept),
             search=None if classes is None else classes.search,
+            payout=make_payout_model(
+                self._release, columns.quasi, original.names, rows.frequencies.total
+            ),
             findings=columns.findings(rows.kept, rows.frequencies.total),
             beside=KeptRows(
                 aggregated.kept_values, rows.frequencies, published, columns.weight,

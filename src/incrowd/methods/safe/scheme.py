@@ -36,7 +36,8 @@ from incrowd.privacy.randomness import Randomness
 from incrowd.privacy.split import BudgetSplit
 from incrowd.release.product import Product, RemoteCells
 from incrowd.spec.build import ColumnHierarchies
-from incrowd.spec.release import SafeSpec, Slicing
+from incrowd.spec.release import SafeSpec
+from incrowd.spec.slices import Slicing
 
 ROUNDS = 2
 

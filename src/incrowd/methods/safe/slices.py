@@ -19,7 +19,7 @@ from incrowd.errors import IncrowdError
 from incrowd.methods.safe.draw import CellDraw
 from incrowd.methods.safe.remote_counts import RemoteCountedTable
 from incrowd.privacy.randomness import Randomness
-from incrowd.spec.release import Slices, Slicing
+from incrowd.spec.slices import Slices, Slicing
 
 USUAL_TABLES = 16
 _FEW_GROUPS = 8

@@ -31,7 +31,8 @@ from incrowd.release.ledger import Ledger
 from incrowd.release.ledger_entries import RULE
 from incrowd.release.statement import TECHNICAL
 from incrowd.spec.model import PersonId
-from incrowd.spec.release import SafeSpec, Slicing, SyntheticSpec, TablesSpec
+from incrowd.spec.release import SafeSpec, SyntheticSpec, TablesSpec
+from incrowd.spec.slices import Slicing
 from incrowd.studio import spec_edits
 from incrowd.studio.answer_cache import RefusedAnswer, get_answer_cache
 from incrowd.studio.method_advice import (
