@@ -114,6 +114,9 @@ def test_many_more_without_the_accountant(
         choices: Any = (),
         tables: int = 1,
         rows: int = 1,
+        per_group: int = 1,
+        beside: int = 0,
+        measured: Any = (),
     ) -> BudgetSplit:
         event: Event = SafeRelease(6, 0.5)
         if release.draw == "counts":
@@ -124,7 +127,7 @@ def test_many_more_without_the_accountant(
             raise IncrowdError("such a budget is settled by the accountant alone")
         return BudgetSplit(
             release.epsilon, 0.999, event, tuple(selections), tuple(choices), tables,
-            release.already_sampled,
+            release.already_sampled, measured=tuple(measured),
         )  # fmt: skip
 
     monkeypatch.setattr(safely, "split_search_budget", unsettled)

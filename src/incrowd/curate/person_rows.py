@@ -49,7 +49,7 @@ class RowsPerPerson:
 
     @property
     def counted_unit(self) -> str:
-        """What a count is a number of."""
+        """The noun for what is counted."""
         return "people" if self.per_group == 1 else "rows"
 
     def as_dict(self) -> dict[str, Any]:

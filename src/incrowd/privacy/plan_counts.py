@@ -55,17 +55,17 @@ class CountsPlan(PlanResult):
 
     @property
     def crowd(self) -> int:
-        """Return the group size that is published with probability 1/2 or more: r + k."""
+        """Return the group size that is published with probability 1/2 or more, r + k."""
         return compute_threshold(self.r, self.k, self.per_group)
 
     @property
     def certain_crowd(self) -> int:
-        """Return the group size that is always published: 2 r + k."""
+        """Return the group size that is always published, r above that of ``crowd``."""
         return self.crowd + self.r
 
     @property
     def counted_unit(self) -> str:
-        """What a count is a number of: people, or rows of which a person may have several."""
+        """The noun for what is counted, people or rows, of which a person may have several."""
         return "rows" if self.per_group > 1 else "people"
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
@@ -184,6 +184,7 @@ def write_parquet(
                         dictionary_pagesize_limit=_WHOLE_DICTIONARY,
                     )
                 )  # fmt: skip
+                opened.callback(wait, waiting)  # whatever fails: nobody writes to a closed file
             if len(table):
                 waiting.append(worker.submit(writer.write_table, table))
         while waiting:
