@@ -55,7 +55,7 @@ class CountsPlan(PlanResult):
 
     @property
     def crowd(self) -> int:
-        """Return the group size that is published with probability 1/2 or more, r + k."""
+        """Return the group size that is published with probability 1/2 or more; r + k of people."""
         return compute_threshold(self.r, self.k, self.per_group)
 
     @property
