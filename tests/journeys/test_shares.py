@@ -87,6 +87,51 @@ def test_every_form_publishes_the_share_and_verifies(name: str, tmp_path: Path) 
         )
 
 
+SICK = [f"s{at}" for at in range(8)]
+KINDS = "{groups: {low: [s0, s1, s2, s3], high: [s4, s5, s6, s7]}}"
+
+
+def make_kinds_spec(release: str, unit: str = "one row per person") -> SpecFile:
+    """A column of eight values in two groups, which a fixed scheme shows by its groups."""
+    return parse_spec(
+        f"unit: {unit}\ncolumns:\n  person: {{role: identifier}}\n"
+        "  c0: {role: quasi, hierarchy: {flat: {values: [a, b]}}}\n"
+        "  c1: {role: quasi, hierarchy: {flat: {values: [a, b]}}}\n"
+        f"  ill: {{role: sensitive, rare: keep, hierarchy: {KINDS}}}\n"
+        f"release: {{{BUDGET}, {release}}}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("release", "unit", "level"),
+    [
+        ("scheme: fixed", "one row per person", 1),
+        ("scheme: fixed, draw: sample", "one row per person", 1),
+        ("scheme: fixed, slices: 2", "one row per person", 1),
+        ("scheme: fixed", "{id: person, rows: 3}", 1),
+        ("scheme: mondrian, draw: sample", "one row per person", None),
+    ],
+)
+def test_values_are_counted_finer_than_the_rows_show_them(
+    release: str, unit: str, level: int | None, tmp_path: Path
+) -> None:
+    """All of a group in the last of its values would be off by twenty standard deviations."""
+    draw = np.random.default_rng(3)
+    ill = draw.choice(SICK, ROWS, p=[0.3, 0.1, 0.05, 0.05, 0.2, 0.2, 0.05, 0.05])
+    table = pl.DataFrame({"person": np.arange(ROWS), "ill": ill} | {
+        name: draw.choice(["a", "b"], ROWS) for name in ("c0", "c1")
+    })  # fmt: skip
+    certificate = publish(make_kinds_spec(release, unit), tmp_path / "out", table=table)
+    assert ic.verify(tmp_path / "out") == []
+    (part,) = certificate.shares or []
+    assert (part.level, part.values[:8]) == (0, SICK)
+    rows = certificate.rows_per_person
+    for value, count in zip(SICK, part.counts, strict=False):
+        assert abs(count - int((table["ill"] == value).sum())) < 6 * 28.3 * rows
+    row_levels = {each.scheme["ill"].level for each in certificate.tables if "ill" in each.scheme}
+    assert row_levels == {level}
+
+
 def test_what_the_rows_lose_is_said(tmp_path: Path) -> None:
     """At fine levels no group of five in a hundred survives."""
     spec = make_spec(f"{BUDGET}, levels: {{c0: 0, c1: 0, c2: 0, c3: 1, c4: 1, ill: 0}}")

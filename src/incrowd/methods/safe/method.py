@@ -206,6 +206,8 @@ class Safe:
         People who may have several rows are counted once per tuple, or a few of their rows are.
         """
         levels = self._scheme.list_counted_levels() if self._slicing.tables == 1 else None
+        if levels is not None:
+            levels = self._counter.lower_levels(levels)
         if self._person is not None:
             if not by_row:
                 return count_people(

@@ -70,6 +70,17 @@ class ShareCounter:
         """The columns that are counted."""
         return tuple(self._levels)
 
+    def lower_levels(self, levels: Sequence[int]) -> tuple[int, ...]:
+        """Return the levels that the tuples of a table are to be counted at, so that all follows.
+
+        ``levels`` are those that its rows need, a column each. A column that is counted by itself
+        may need a finer one; the rows roll up from there.
+        """
+        return tuple(
+            min(level, self._levels.get(name, level))
+            for name, level in zip(self._declared.names, levels, strict=True)
+        )
+
     def list_epsilons(self, epsilon: float, releases: int) -> list[float]:
         """Return what the columns spend, those of all planned releases one after the other."""
         part = self._part * epsilon / math.sqrt(releases)
