@@ -15,6 +15,8 @@ from support.pinned_randomness import PinnedRandomness
 from support.unjudged import publish_unjudged
 
 import incrowd as ic
+from incrowd.methods.registry import make_method
+from incrowd.methods.safe.method import Safe
 from incrowd.release.certificate import Certificate
 from incrowd.spec.file import SpecFile, parse_spec
 
@@ -130,6 +132,30 @@ def test_values_are_counted_finer_than_the_rows_show_them(
         assert abs(count - int((table["ill"] == value).sum())) < 6 * 28.3 * rows
     row_levels = {each.scheme["ill"].level for each in certificate.tables if "ill" in each.scheme}
     assert row_levels == {level}
+
+
+@pytest.mark.parametrize("form", ["scheme: search", "draw: sample"])
+def test_a_target_of_many_values_is_counted_by_groups_and_searched_by_values(
+    form: str, tmp_path: Path
+) -> None:
+    values = [f"w{at}" for at in range(120)]
+    groups = ", ".join(f"h{at}: [{', '.join(values[20 * at : 20 * at + 20])}]" for at in range(6))
+    spec = parse_spec(
+        "columns:\n  c0: {role: quasi, hierarchy: {flat: {values: [a, b]}}}\n"
+        f"  ill: {{role: sensitive, rare: keep, hierarchy: {{groups: {{{groups}}}}}}}\n"
+        f"size: {ROWS}\n"
+        f"release: {{{BUDGET}, {form}, target: ill}}\n"
+    )
+    draw = np.random.default_rng(5)
+    table = pl.DataFrame({"c0": draw.choice(["a", "b"], ROWS), "ill": draw.choice(values, ROWS)})
+    certificate = publish(spec, tmp_path / "out", table=table)
+    assert ic.verify(tmp_path / "out") == []
+    (part,) = certificate.shares or []
+    assert (part.level, part.values[:6]) == (1, [f"h{at}" for at in range(6)])
+    assert max(abs(count - ROWS / 6) for count in part.counts[:6]) < 400
+    method = make_method(spec)
+    assert isinstance(method, Safe)
+    assert method.find_count_error("ill") is None  # of a value: only groups are counted
 
 
 def test_what_the_rows_lose_is_said(tmp_path: Path) -> None:
