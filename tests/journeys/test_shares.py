@@ -134,6 +134,29 @@ def test_values_are_counted_finer_than_the_rows_show_them(
     assert row_levels == {level}
 
 
+@pytest.mark.parametrize(
+    ("unit", "stated", "true"),
+    [
+        ("{id: person, rows: 3, per_group: 2}", "used rows … up to 2 of one person", 2_000),
+        ("{id: person, rows: 3}", "people", 1_000),
+        ("one row per person", "rows", 3_000),
+    ],
+)
+def test_the_statement_says_what_the_counts_beside_the_rows_are(
+    unit: str, stated: str, true: int, tmp_path: Path
+) -> None:
+    """Each of 1,000 people has three rows of one value."""
+    table = pl.DataFrame({"person": np.arange(3_000) // 3, "c0": "a", "c1": "b", "ill": "s2"})
+    certificate = publish(make_kinds_spec("levels: {ill: 0}", unit), tmp_path / "out", table=table)
+    assert ic.verify(tmp_path / "out") == []
+    (text,) = [x.text for x in certificate.guarantee.statement if x.key == "shares"]
+    who, _, limit = stated.partition(" … ")
+    value = f"The {who} with each declared value of 'ill'{', ' + limit + ',' if limit else ''}"
+    assert text.startswith(f"{value} were counted beside the rows (ε = 0.05")
+    (part,) = certificate.shares or []
+    assert abs(part.counts[SICK.index("s2")] - true) < 6 * 28.3 * certificate.rows_per_person
+
+
 @pytest.mark.parametrize("form", ["scheme: search", "draw: sample"])
 def test_a_target_of_many_values_is_counted_by_groups_and_searched_by_values(
     form: str, tmp_path: Path
