@@ -14,12 +14,13 @@ from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.engine.local.engine import ENGINE
 from incrowd.engine.table import RemoteTuples
 from incrowd.errors import IncrowdError
-from incrowd.methods.registry import make_method
+from incrowd.methods.registry import METHODS, make_method
 from incrowd.methods.safe.remote_counts import RemoteCountedTable
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import Composition, DeclaredCounts, SampledEvent
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.spec.file import parse_spec
+from incrowd.spec.model import list_misplaced_roles
 
 SMALL = "{flat: {values: [a, b, c]}}"
 COLUMNS = {
@@ -140,6 +141,10 @@ def test_a_fixed_scheme_counts_tuples_as_fine_as_their_shares_here_and_elsewhere
         (f"{BUDGET}, levels: {{x: 1}}", keep(COLUMNS, "x"), "needs a level of 2 to 100 values"),
         ("method: safe, k: 9, beta: 0.2, delta: 1.0e-6", keep(COLUMNS, "x"), "needs ε and δ"),
         ("method: k-anonymity, k: 5", keep(COLUMNS, "x"), "`rare: keep` is for `method: safe`"),
+        ("method: k-epsilon, k: 5, epsilon: 1", keep(COLUMNS, "x"), "columns.x.rare: `rare: keep`"),
+        ("method: synthetic, epsilon: 1, delta: 1.0e-6", keep(COLUMNS, "x"), "`rare: keep` is for"),
+        ("method: tables, epsilon: 1, delta: 1.0e-6, tables: [[x]]", keep(COLUMNS, "x"),
+         "beside its rows. Remove it.$"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_counted_is_refused(
@@ -147,6 +152,15 @@ def test_what_cannot_be_counted_is_refused(
 ) -> None:
     with pytest.raises(IncrowdError, match=message):
         list_counts(release, columns)
+
+
+def test_both_checks_of_a_spec_refuse_counts_beside_rows_that_are_not_made() -> None:
+    """The one of a whole spec, and the one that finds problems in plain values."""
+    columns = {"x": {"role": "quasi", "rare": "keep"}}
+    for name in METHODS:
+        problems = list_misplaced_roles({"method": name}, columns)
+        assert [place for place, _ in problems] == [("columns", "x", "rare")] * (name != "safe")
+    assert list_misplaced_roles({}, columns) == []
 
 
 def test_a_target_without_listed_values_is_not_counted() -> None:
