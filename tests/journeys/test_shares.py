@@ -331,6 +331,36 @@ def test_a_forged_combination_is_found(
     assert {finding.code for finding in ic.verify(folder)} & codes
 
 
+@pytest.mark.parametrize(
+    ("rare", "more"), [("", "slices: [[f, c0], [f, c1]]"), (", rare: keep", "")]
+)
+@pytest.mark.parametrize("escape", ["escape", ""])
+def test_no_file_has_a_formula_where_the_rows_have_none(
+    rare: str, more: str, escape: str, tmp_path: Path
+) -> None:
+    formulas = f", formulas: {escape}" if escape else ""
+    spec = parse_spec(
+        f"columns:\n  f: {{role: quasi{rare}, hierarchy: {{flat: {{values: ['=1+1', b]}}}}}}\n"
+        "  c0: {role: quasi, hierarchy: {flat: {values: [a, b]}}}\n"
+        "  c1: {role: quasi, hierarchy: {flat: {values: [a, b]}}}\n"
+        "describe: [frictionless]\n"
+        f"release: {{{BUDGET}, format: csv{formulas}, {more}}}\n"
+    )
+    table = pl.DataFrame(
+        {"f": ["=1+1", "b"] * 1_000, "c0": ["a", "b"] * 1_000, "c1": ["a"] * 1_000 + ["b"] * 1_000}
+    )
+    folder = tmp_path / "out"
+    publish(spec, folder, table=table)
+    assert ic.verify(folder) == []
+    cell = "\n'=1+1," if escape else "\n=1+1,"
+    paths = [*folder.glob("data*.csv"), *folder.glob("shares/*.csv")]
+    assert all(cell in path.read_text() for path in paths)
+    assert len(paths) == (3 if more else 2)
+    path = folder / "shares/f.csv"
+    path.write_text(path.read_text().replace(cell, "\n=1+1," if escape else "\n'=1+1,"))
+    assert "PAGE_DIFFERS" in {finding.code for finding in ic.verify(folder)}
+
+
 def test_a_changed_or_foreign_file_is_found(honest: Path, tmp_path: Path) -> None:
     folder = tmp_path / "changed"
     shutil.copytree(honest, folder)
