@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,3 +72,12 @@ def test_maps_between_levels_follow_the_hierarchy() -> None:
     assert {hierarchy.labels[2][code] for code in lookup} == {"*"}
     (lookup,) = map_levels([hierarchy], [0], [1])
     assert [hierarchy.labels[1][code] for code in lookup] == ["x", "x", "y", None, "*"]
+
+
+def test_no_map_leads_to_a_finer_level() -> None:
+    """It would put all rows of a group on one of its values."""
+    hierarchy = build_from_rows([("a", "x", "*"), ("b", "x", "*"), ("c", "y", "*")])
+    (lookup,) = map_levels([hierarchy], [1], [1])
+    assert lookup.tolist() == list(range(len(hierarchy.labels[1])))
+    with pytest.raises(ValueError, match="level 1 have no groups of level 0"):
+        map_levels([hierarchy, hierarchy], [0, 1], [1, 0])

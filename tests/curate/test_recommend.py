@@ -150,3 +150,13 @@ def test_tables_of_every_two_columns_are_forecast_by_the_noise_of_their_cells() 
     assert expect(table, {**spec, "size": size}).findings()[0].values["error"] == pytest.approx(
         forecast.error * size, abs=1
     )
+
+
+def test_counts_beside_the_rows_exclude_no_method_from_the_forecasts() -> None:
+    """Only `safe` takes `rare: keep`; the others are forecast without it."""
+    with_shares = {**NARROW, "job": {**NARROW["job"], "rare": "keep"}}
+    forecasts = {x.method: x for x in recommend(with_shares, 20_000).forecasts}
+    plain = {x.method: x for x in recommend(NARROW, 20_000).forecasts}
+    assert forecasts.keys() == plain.keys() == {"counts", "synthetic", "tables", "k-anonymity"}
+    for method in ("synthetic", "tables", "k-anonymity"):
+        assert forecasts[method] == plain[method]

@@ -15,6 +15,8 @@ from support.pinned_randomness import PinnedRandomness
 from support.unjudged import publish_unjudged
 
 import incrowd as ic
+from incrowd.methods.registry import make_method
+from incrowd.methods.safe.method import Safe
 from incrowd.release.certificate import Certificate
 from incrowd.spec.file import SpecFile, parse_spec
 
@@ -85,6 +87,98 @@ def test_every_form_publishes_the_share_and_verifies(name: str, tmp_path: Path) 
         assert (
             "rows are" in certificate.guarantee.text or "of rows is" in certificate.guarantee.text
         )
+
+
+SICK = [f"s{at}" for at in range(8)]
+KINDS = "{groups: {low: [s0, s1, s2, s3], high: [s4, s5, s6, s7]}}"
+
+
+def make_kinds_spec(release: str, unit: str = "one row per person") -> SpecFile:
+    """A column of eight values in two groups, which a fixed scheme shows by its groups."""
+    return parse_spec(
+        f"unit: {unit}\ncolumns:\n  person: {{role: identifier}}\n"
+        "  c0: {role: quasi, hierarchy: {flat: {values: [a, b]}}}\n"
+        "  c1: {role: quasi, hierarchy: {flat: {values: [a, b]}}}\n"
+        f"  ill: {{role: sensitive, rare: keep, hierarchy: {KINDS}}}\n"
+        f"release: {{{BUDGET}, {release}}}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("release", "unit", "level"),
+    [
+        ("scheme: fixed", "one row per person", 1),
+        ("scheme: fixed, draw: sample", "one row per person", 1),
+        ("scheme: fixed, slices: 2", "one row per person", 1),
+        ("scheme: fixed", "{id: person, rows: 3}", 1),
+        ("scheme: mondrian, draw: sample", "one row per person", None),
+    ],
+)
+def test_values_are_counted_finer_than_the_rows_show_them(
+    release: str, unit: str, level: int | None, tmp_path: Path
+) -> None:
+    """All of a group in the last of its values would be off by twenty standard deviations."""
+    draw = np.random.default_rng(3)
+    ill = draw.choice(SICK, ROWS, p=[0.3, 0.1, 0.05, 0.05, 0.2, 0.2, 0.05, 0.05])
+    table = pl.DataFrame({"person": np.arange(ROWS), "ill": ill} | {
+        name: draw.choice(["a", "b"], ROWS) for name in ("c0", "c1")
+    })  # fmt: skip
+    certificate = publish(make_kinds_spec(release, unit), tmp_path / "out", table=table)
+    assert ic.verify(tmp_path / "out") == []
+    (part,) = certificate.shares or []
+    assert (part.level, part.values[:8]) == (0, SICK)
+    rows = certificate.rows_per_person
+    for value, count in zip(SICK, part.counts, strict=False):
+        assert abs(count - int((table["ill"] == value).sum())) < 6 * 28.3 * rows
+    row_levels = {each.scheme["ill"].level for each in certificate.tables if "ill" in each.scheme}
+    assert row_levels == {level}
+
+
+@pytest.mark.parametrize(
+    ("unit", "stated", "true"),
+    [
+        ("{id: person, rows: 3, per_group: 2}", "used rows … up to 2 of one person", 2_000),
+        ("{id: person, rows: 3}", "people", 1_000),
+        ("one row per person", "rows", 3_000),
+    ],
+)
+def test_the_statement_says_what_the_counts_beside_the_rows_are(
+    unit: str, stated: str, true: int, tmp_path: Path
+) -> None:
+    """Each of 1,000 people has three rows of one value."""
+    table = pl.DataFrame({"person": np.arange(3_000) // 3, "c0": "a", "c1": "b", "ill": "s2"})
+    certificate = publish(make_kinds_spec("levels: {ill: 0}", unit), tmp_path / "out", table=table)
+    assert ic.verify(tmp_path / "out") == []
+    (text,) = [x.text for x in certificate.guarantee.statement if x.key == "shares"]
+    who, _, limit = stated.partition(" … ")
+    value = f"The {who} with each declared value of 'ill'{', ' + limit + ',' if limit else ''}"
+    assert text.startswith(f"{value} were counted beside the rows (ε = 0.05")
+    (part,) = certificate.shares or []
+    assert abs(part.counts[SICK.index("s2")] - true) < 6 * 28.3 * certificate.rows_per_person
+
+
+@pytest.mark.parametrize("form", ["scheme: search", "draw: sample"])
+def test_a_target_of_many_values_is_counted_by_groups_and_searched_by_values(
+    form: str, tmp_path: Path
+) -> None:
+    values = [f"w{at}" for at in range(120)]
+    groups = ", ".join(f"h{at}: [{', '.join(values[20 * at : 20 * at + 20])}]" for at in range(6))
+    spec = parse_spec(
+        "columns:\n  c0: {role: quasi, hierarchy: {flat: {values: [a, b]}}}\n"
+        f"  ill: {{role: sensitive, rare: keep, hierarchy: {{groups: {{{groups}}}}}}}\n"
+        f"size: {ROWS}\n"
+        f"release: {{{BUDGET}, {form}, target: ill}}\n"
+    )
+    draw = np.random.default_rng(5)
+    table = pl.DataFrame({"c0": draw.choice(["a", "b"], ROWS), "ill": draw.choice(values, ROWS)})
+    certificate = publish(spec, tmp_path / "out", table=table)
+    assert ic.verify(tmp_path / "out") == []
+    (part,) = certificate.shares or []
+    assert (part.level, part.values[:6]) == (1, [f"h{at}" for at in range(6)])
+    assert max(abs(count - ROWS / 6) for count in part.counts[:6]) < 400
+    method = make_method(spec)
+    assert isinstance(method, Safe)
+    assert method.find_count_error("ill") is None  # of a value: only groups are counted
 
 
 def test_what_the_rows_lose_is_said(tmp_path: Path) -> None:
@@ -235,6 +329,36 @@ def test_a_forged_combination_is_found(
     shutil.copytree(sliced, folder)
     rewrite(folder, change)
     assert {finding.code for finding in ic.verify(folder)} & codes
+
+
+@pytest.mark.parametrize(
+    ("rare", "more"), [("", "slices: [[f, c0], [f, c1]]"), (", rare: keep", "")]
+)
+@pytest.mark.parametrize("escape", ["escape", ""])
+def test_no_file_has_a_formula_where_the_rows_have_none(
+    rare: str, more: str, escape: str, tmp_path: Path
+) -> None:
+    formulas = f", formulas: {escape}" if escape else ""
+    spec = parse_spec(
+        f"columns:\n  f: {{role: quasi{rare}, hierarchy: {{flat: {{values: ['=1+1', b]}}}}}}\n"
+        "  c0: {role: quasi, hierarchy: {flat: {values: [a, b]}}}\n"
+        "  c1: {role: quasi, hierarchy: {flat: {values: [a, b]}}}\n"
+        "describe: [frictionless]\n"
+        f"release: {{{BUDGET}, format: csv{formulas}, {more}}}\n"
+    )
+    table = pl.DataFrame(
+        {"f": ["=1+1", "b"] * 1_000, "c0": ["a", "b"] * 1_000, "c1": ["a"] * 1_000 + ["b"] * 1_000}
+    )
+    folder = tmp_path / "out"
+    publish(spec, folder, table=table)
+    assert ic.verify(folder) == []
+    cell = "\n'=1+1," if escape else "\n=1+1,"
+    paths = [*folder.glob("data*.csv"), *folder.glob("shares/*.csv")]
+    assert all(cell in path.read_text() for path in paths)
+    assert len(paths) == (3 if more else 2)
+    path = folder / "shares/f.csv"
+    path.write_text(path.read_text().replace(cell, "\n=1+1," if escape else "\n'=1+1,"))
+    assert "PAGE_DIFFERS" in {finding.code for finding in ic.verify(folder)}
 
 
 def test_a_changed_or_foreign_file_is_found(honest: Path, tmp_path: Path) -> None:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
+import polars as pl
 import pytest
 
+from incrowd.arrays import Codes
+from incrowd.codes.counted_table import CountedTable
+from incrowd.codes.frequency import Frequencies, merge_tuples
+from incrowd.engine.local.engine import ENGINE
+from incrowd.engine.table import RemoteTuples
 from incrowd.errors import IncrowdError
-from incrowd.methods.registry import make_method
+from incrowd.methods.registry import METHODS, make_method
+from incrowd.methods.safe.remote_counts import RemoteCountedTable
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import Composition, DeclaredCounts, SampledEvent
+from incrowd.privacy.randomness import SeededRandomness
 from incrowd.spec.file import parse_spec
+from incrowd.spec.model import list_misplaced_roles
 
 SMALL = "{flat: {values: [a, b, c]}}"
 COLUMNS = {
@@ -84,6 +94,45 @@ def test_long_lists_are_counted_by_groups() -> None:
     assert method._counter._levels == {"age": 2}  # type: ignore[attr-defined]
 
 
+class CountedElsewhere:
+    """Tuples of another machine, as far as counts of single columns ask for them."""
+
+    def __init__(self, frequencies: Frequencies) -> None:
+        self._frequencies = frequencies
+
+    def select_columns(self, places: Sequence[int]) -> CountedElsewhere:
+        codes = self._frequencies.codes[:, list(places)]
+        return CountedElsewhere(merge_tuples(codes, self._frequencies.counts))
+
+    def collect_above(self, maps: Sequence[Codes], threshold: int) -> Frequencies:
+        assert threshold == 0
+        return self._frequencies.roll_up(maps)
+
+
+def test_a_fixed_scheme_counts_tuples_as_fine_as_their_shares_here_and_elsewhere() -> None:
+    """The rows show x by groups, y and z at values; x is counted by itself at its values."""
+    columns = keep(COLUMNS, "x", "y")
+    columns["x"] = "role: quasi, rare: keep, hierarchy: {groups: {g: [a, b], h: [c, d]}}"
+    listed = "\n".join(f"  {name}: {{{column}}}" for name, column in columns.items())
+    file = parse_spec(f"columns:\n{listed}\nrelease: {{{BUDGET}, scheme: fixed}}\n")
+    method = make_method(file)
+    frame = pl.DataFrame({"x": ["a"] * 700 + ["c", "d"] * 50, "y": ["a", "b"] * 400, "z": "c"})
+    table = method.count(ENGINE.open(frame))
+    assert isinstance(table, CountedTable)
+    assert table.levels == (0, 0, 0)
+    assert method._scheme.list_counted_levels() == (1, 0, 0)  # type: ignore[attr-defined]
+    remote = RemoteCountedTable(
+        table.names, table.hierarchies, table.levels, table.levels,
+        cast("RemoteTuples", CountedElsewhere(table.frequencies)),
+    )  # fmt: skip
+    for tuples in (table, remote):
+        measured = method._counter.measure(  # type: ignore[attr-defined]
+            tuples, [50.0, 50.0], rows=1, bits=SeededRandomness(1)
+        )
+        assert measured["x"].table.counts == [700, 0, 50, 50, 0, 0]
+        assert measured["y"].table.counts == [400, 400, 0, 0, 0]
+
+
 @pytest.mark.parametrize(
     ("release", "columns", "message"),
     [
@@ -92,6 +141,10 @@ def test_long_lists_are_counted_by_groups() -> None:
         (f"{BUDGET}, levels: {{x: 1}}", keep(COLUMNS, "x"), "needs a level of 2 to 100 values"),
         ("method: safe, k: 9, beta: 0.2, delta: 1.0e-6", keep(COLUMNS, "x"), "needs ε and δ"),
         ("method: k-anonymity, k: 5", keep(COLUMNS, "x"), "`rare: keep` is for `method: safe`"),
+        ("method: k-epsilon, k: 5, epsilon: 1", keep(COLUMNS, "x"), "columns.x.rare: `rare: keep`"),
+        ("method: synthetic, epsilon: 1, delta: 1.0e-6", keep(COLUMNS, "x"), "`rare: keep` is for"),
+        ("method: tables, epsilon: 1, delta: 1.0e-6, tables: [[x]]", keep(COLUMNS, "x"),
+         "beside its rows. Remove it.$"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_counted_is_refused(
@@ -99,6 +152,15 @@ def test_what_cannot_be_counted_is_refused(
 ) -> None:
     with pytest.raises(IncrowdError, match=message):
         list_counts(release, columns)
+
+
+def test_both_checks_of_a_spec_refuse_counts_beside_rows_that_are_not_made() -> None:
+    """The one of a whole spec, and the one that finds problems in plain values."""
+    columns = {"x": {"role": "quasi", "rare": "keep"}}
+    for name in METHODS:
+        problems = list_misplaced_roles({"method": name}, columns)
+        assert [place for place, _ in problems] == [("columns", "x", "rare")] * (name != "safe")
+    assert list_misplaced_roles({}, columns) == []
 
 
 def test_a_target_without_listed_values_is_not_counted() -> None:

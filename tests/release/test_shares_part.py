@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from fractions import Fraction
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from incrowd.anonymize.declared_counts import measure_counts
 from incrowd.codes.hierarchy import build_from_rows
 from incrowd.privacy.randomness import SeededRandomness
+from incrowd.release.formulas import unescape_formula
 from incrowd.release.shares_part import (
     RowsByValue,
     ShareTable,
@@ -89,3 +91,15 @@ def test_the_file_lists_every_value() -> None:
     assert lines[0] == "value,count,share,error_95"
     assert [line.split(",")[:2] for line in lines[1:]] == [["v0", "90"], ["v1", "-5"], ["v2", "15"]]
     assert lines[2].split(",")[2] == "0.000000"
+
+
+def test_values_are_escaped_as_the_rows_are() -> None:
+    values = ["=a", "'=a", "-5", "b", None]
+    table = ShareTable(column="x", level=0, epsilon=0.1, values=values, counts=[1, 2, 3, 4, 5])
+    for is_escaped in (False, True):
+        lines = list(
+            csv.reader(write_shares(table, 1, is_escaped=is_escaped).decode().splitlines())
+        )
+        cells = [unescape_formula(line[0]) if is_escaped else line[0] for line in lines[1:]]
+        assert cells == ["=a", "'=a", "-5", "b", ""]
+        assert (lines[1][0], lines[2][0]) == (("'=a", "''=a") if is_escaped else ("=a", "'=a"))

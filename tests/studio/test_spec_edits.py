@@ -78,6 +78,16 @@ def test_levels_that_were_picked_by_the_table_do_not_become_those_of_a_safe_rele
     assert release_of(after(file, spec_edits.set_method(file, "safe"))).levels == {}
 
 
+@pytest.mark.parametrize("chosen", ["synthetic", "tables", "k-anonymity", "k-epsilon"])
+def test_counts_beside_the_rows_go_with_the_safe_release(chosen: str) -> None:
+    file = spec(SAFE)
+    file = file.with_entry(("columns", "age", "rare"), "keep")
+    assert file.spec.columns_with_shares == ("age",)
+    changed = after(file, spec_edits.set_method(file, chosen))
+    assert changed.spec.columns_with_shares == ()
+    assert spec_edits.set_method(file, "safe") == {}
+
+
 @pytest.mark.parametrize("chosen", ["safe", "k-anonymity"])
 def test_noisy_columns_are_refused_with_a_hint(chosen: str) -> None:
     file = spec("method: k-epsilon, k: 5, epsilon: 2", NOISY)

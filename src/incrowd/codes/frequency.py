@@ -69,9 +69,15 @@ def join_frequencies(parts: Iterable[Frequencies]) -> Frequencies:
 def map_levels(
     hierarchies: Sequence[Hierarchy], low: Sequence[int], high: Sequence[int]
 ) -> list[Codes]:
-    """Return for each column the map from its codes at one level to those at a higher level."""
+    """Return for each column the map from its codes at one level to those at a higher level.
+
+    Raises:
+        ValueError: If a level is below that of the codes, of which nothing tells its groups.
+    """
     maps = []
     for hierarchy, start, end in zip(hierarchies, low, high, strict=True):
+        if start > end:
+            raise ValueError(f"codes of level {start} have no groups of level {end}")
         lookup = np.zeros(len(hierarchy.labels[start]), dtype=np.int32)
         lookup[hierarchy.groups[start]] = hierarchy.groups[end]
         maps.append(lookup)

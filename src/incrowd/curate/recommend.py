@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -194,8 +194,15 @@ def _get_budget(file: SpecFile) -> tuple[float, float]:
 
 def _set_release(file: SpecFile, method: str) -> SpecFile:
     epsilon, delta = _get_budget(file)
-    release = {"method": method, "epsilon": epsilon, "delta": delta}
-    return file.preview_entries({("release",): release}).with_all_confirmed()
+    return _replace_release(file, {"method": method, "epsilon": epsilon, "delta": delta})
+
+
+def _replace_release(file: SpecFile, release: dict[str, Any]) -> SpecFile:
+    """Return a spec with another release, and without what is for `method: safe` alone."""
+    changes: dict[tuple[str | int, ...], Any] = {("release",): release}
+    if release["method"] != "safe":
+        changes |= {("columns", name, "rare"): None for name in file.spec.columns_with_shares}
+    return file.preview_entries(changes).with_all_confirmed()
 
 
 def _forecast_counts(file: SpecFile, size: int) -> MethodForecast:
@@ -251,7 +258,7 @@ def _forecast_tables(file: SpecFile, size: int) -> MethodForecast:
         raise IncrowdError("Too many columns for tables of every two. Name the tables.")
     epsilon, delta = _get_budget(file)
     release = {"method": "tables", "epsilon": epsilon, "delta": delta, "all": 2}
-    stated = file.preview_entries({("release",): release, ("size",): size})
+    stated = _replace_release(file, release).preview_entries({("size",): size})
     expectation = expect(None, stated.with_all_confirmed())
     assert isinstance(expectation, TablesExpectation)
     error = min(max(table.error for table in expectation.errors) / size, 1.0)

@@ -32,7 +32,7 @@ class MakeContext:
 
     Random bits, the engine that makes the tables to be published, and who hears of each step. A
     release of a series has its ``turn``. ``measured`` are noisy counts of the values of some
-    columns, by code, at the level at which they were measured and paid for.
+    columns, by code; each stands under its column and the level that was measured and paid for.
     """
 
     bits: Randomness
@@ -40,7 +40,7 @@ class MakeContext:
     step: Step = lambda _: None
     progress: Progress = lambda _done, _all: None
     turn: SeriesTurn | None = None
-    measured: Mapping[str, Counts] = field(default_factory=dict)
+    measured: Mapping[tuple[str, int], Counts] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

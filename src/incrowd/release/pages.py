@@ -39,9 +39,8 @@ from incrowd.release.code_examples import (
 from incrowd.release.kept_roles import KEEP, list_unprotected_columns
 from incrowd.release.noise_sentences import format_exact, noise_within
 from incrowd.release.render import make_environment
-from incrowd.release.shares_combined import write_combined
+from incrowd.release.shares_files import make_share_files
 from incrowd.release.shares_pages import fill_shares
-from incrowd.release.shares_part import write_shares
 from incrowd.release.statement import TECHNICAL
 
 if TYPE_CHECKING:
@@ -68,11 +67,7 @@ def make_pages(certificate: Certificate) -> dict[str, bytes]:
         names[README] = "readme_tables.md"
         model |= fill_tables(model["certificate"], quote_text, _format_code, _format_prose)
     pages = {name: _render_template(template, model) for name, template in names.items()}
-    for table in certificate.shares or ():
-        pages[table.file] = write_shares(table, certificate.rows_per_person)
-    for combined_rows in certificate.combined or ():
-        pages[combined_rows.file] = write_combined(combined_rows)
-    return pages
+    return pages | {path: content for path, content, _ in make_share_files(certificate)}
 
 
 def _render_template(template: str, model: dict[str, Any]) -> bytes:

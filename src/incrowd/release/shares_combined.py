@@ -27,7 +27,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, ConfigDict, Field
 
 from incrowd.codes.hierarchy import Hierarchy
-from incrowd.release.shares_part import FOLDER, RowsByValue
+from incrowd.release.shares_part import FOLDER, RowsByValue, write_value
 
 
 class CombinedRows(BaseModel):
@@ -59,12 +59,15 @@ def find_combined_level(hierarchy: Hierarchy, levels: Sequence[int]) -> int | No
     return max(shown_levels) if len(shown_levels) > 1 else None
 
 
-def write_combined(table: CombinedRows) -> bytes:
-    """Return the file of a column: the number of each value, and the rows of every file."""
+def write_combined(table: CombinedRows, *, is_escaped: bool = False) -> bytes:
+    """Return the file of a column: the number of each value, and the rows of every file.
+
+    ``is_escaped`` puts an apostrophe before values that a spreadsheet would run, as the rows have.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["value", "rows", *(part.file for part in table.files)])
     for at, (value, rows) in enumerate(zip(table.values, table.rows, strict=True)):
         listed = [part.rows[at] for part in table.files]
-        writer.writerow(["" if value is None else value, rows, *listed])
+        writer.writerow([write_value(value, is_escaped=is_escaped), rows, *listed])
     return text.getvalue().encode()

@@ -33,6 +33,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from incrowd.arrays import Codes, Counts, Floats
 from incrowd.codes.hierarchy import Hierarchy
+from incrowd.release.formulas import escape_formula
 
 FOLDER = "shares"
 HEADERS = ("value", "count", "share", "error_95")
@@ -159,8 +160,18 @@ def list_values(hierarchy: Hierarchy, level: int) -> list[str | None]:
     return [labels[place] for place in np.unique(hierarchy.map_equal_labels(level)).tolist()]
 
 
-def write_shares(table: ShareTable, rows: int) -> bytes:
-    """Return the file of a column: each value with its measured count, its share and its error."""
+def write_value(value: str | None, *, is_escaped: bool) -> str:
+    """Return the cell of a value; missing ones are empty."""
+    if value is None:
+        return ""
+    return escape_formula(value) if is_escaped else value
+
+
+def write_shares(table: ShareTable, rows: int, *, is_escaped: bool = False) -> bytes:
+    """Return the file of a column: each value with its measured count, its share and its error.
+
+    ``is_escaped`` puts an apostrophe before values that a spreadsheet would run, as the rows have.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(HEADERS)
@@ -168,5 +179,6 @@ def write_shares(table: ShareTable, rows: int) -> bytes:
     for value, count, share, error in zip(
         table.values, table.counts, estimate.shares.tolist(), estimate.errors.tolist(), strict=True
     ):
-        writer.writerow(["" if value is None else value, count, f"{share:.6f}", f"{error:.6f}"])
+        cell = write_value(value, is_escaped=is_escaped)
+        writer.writerow([cell, count, f"{share:.6f}", f"{error:.6f}"])
     return text.getvalue().encode()

@@ -79,8 +79,7 @@ def _write_safe(facts: Facts) -> Iterator[Sentence]:
     yield from _write_choices(facts)
     yield from _write_counts(facts) if facts.by_counts else _write_sample(facts)
     for table in facts.shares:
-        text = describe_shares(table, facts.rows_per_person, by_person=facts.by_person)
-        yield make_sentence("shares", text)
+        yield make_sentence("shares", describe_shares(table, facts))
     yield from _write_assumptions(facts)
 
 

@@ -68,8 +68,7 @@ KEEP_ELSEWHERE = (
 PRECISION_ELSEWHERE = "`precision` is for role `noisy` or `method: synthetic`. Remove it."
 
 RARE_ELSEWHERE = (
-    "`rare: keep` is for `method: safe`, which counts the column beside its rows. Remove it: the "
-    "classes of this method lose few values."
+    "`rare: keep` is for `method: safe`, which counts the column beside its rows. Remove it."
 )
 AGGREGATE_ELSEWHERE = (
     "`aggregate` is for `method: k-anonymity`, whose classes it describes. Remove it."
@@ -421,12 +420,18 @@ class Spec(SpecModel):
                 raise ValueError(f"column '{name}': {KEY_ELSEWHERE}")
             if not synthetic and column.role != "noisy" and column.precision is not None:
                 raise ValueError(f"column '{name}': {PRECISION_ELSEWHERE}")
-            if isinstance(self.release, ClassesSpec) and column.rare is not None:
+        if self.release is not None and not isinstance(self.release, SafeSpec):
+            for name in self.columns_with_shares:
                 raise ValueError(f"column '{name}': {RARE_ELSEWHERE}")
 
     def columns_with_role(self, *roles: Role) -> tuple[str, ...]:
         """Return the names of the columns with one of the roles, in the order of the spec."""
         return tuple(name for name, column in self.columns.items() if column.role in roles)
+
+    @property
+    def columns_with_shares(self) -> tuple[str, ...]:
+        """The columns whose values are to be counted beside the rows, in the order of the spec."""
+        return tuple(name for name, column in self.columns.items() if column.rare is not None)
 
     @property
     def unconfirmed_entries(self) -> dict[str, tuple[Confirmable, ...]]:
@@ -462,7 +467,7 @@ def list_misplaced_roles(
         precise = column.get("precision") is not None and column.get("role") != "noisy"
         if precise and not synthetic:
             misplacements.append((("columns", name, "precision"), PRECISION_ELSEWHERE))
-        if column.get("rare") is not None and str(release.get("method")).startswith("k-"):
+        if column.get("rare") is not None and method != "safe":
             misplacements.append((("columns", name, "rare"), RARE_ELSEWHERE))
     rules = release.get("rules") if synthetic else None
     for rule in rules if isinstance(rules, list) else ():

@@ -136,6 +136,8 @@ def set_method(file: SpecFile, chosen: str) -> Changes:
         changes["unit", "rows"] = None  # they use one row of each person
     if chosen != "safe" and isinstance(unit, PersonId) and unit.per_group > 1:
         changes["unit", "per_group"] = None  # their k, and their rows, are of people
+    if chosen != "safe":
+        changes |= {("columns", name, "rare"): None for name in file.spec.columns_with_shares}
     if old is None or "release" not in file.document:
         return {**changes, ("release",): {"method": chosen, **_USUAL[chosen]}}
     if old.method == chosen:

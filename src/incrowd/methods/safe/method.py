@@ -192,12 +192,12 @@ class Safe:
     def find_count_error(self, column: str) -> int | None:
         """Return what the count of a value of a column beside the rows is within, in 19 of 20.
 
-        None if the column is not counted.
+        None if the column is not counted, or groups of the values that its rows may show are.
         """
-        columns = self._counter.columns
-        if column not in columns:
+        levels = self._counter.levels
+        if column not in levels or levels[column] > self._scheme.level_limits((column,))[column][0]:
             return None
-        epsilon = self._split.measured[columns.index(column)]
+        epsilon = self._split.measured[[*levels].index(column)]
         return math.ceil(math.log(20) * self._rows / epsilon)
 
     def count(self, table: Table, *, by_row: bool = False) -> CountedTable | RemoteCountedTable:
@@ -206,6 +206,8 @@ class Safe:
         People who may have several rows are counted once per tuple, or a few of their rows are.
         """
         levels = self._scheme.list_counted_levels() if self._slicing.tables == 1 else None
+        if levels is not None:
+            levels = self._counter.lower_levels(levels)
         if self._person is not None:
             if not by_row:
                 return count_people(
@@ -230,9 +232,8 @@ class Safe:
         measured = self._counter.measure(
             table, self._split.measured, rows=self._rows, bits=context.bits
         )
-        context = replace(
-            context, measured={name: column.counts for name, column in measured.items()}
-        )
+        counts = {(name, part.table.level): part.counts for name, part in measured.items()}
+        context = replace(context, measured=counts)
         parts = [table]
         if self._slicing.tables > 1:
             context.step("slice")

@@ -195,16 +195,19 @@ class SearchedScheme:
         ramps: Mapping[Ramp, CellDraw],
         context: MakeContext,
     ) -> TargetValues | None:
-        """Return what the values of the target weigh, by what was measured of them."""
+        """Return what the values of the target weigh, by what was measured of them.
+
+        They weigh alike where nothing was, or only groups of many values (``rare: keep``).
+        """
         if self._target is None:
             return None
         at, level = table.names.index(self._target), self._find_finest_level(self._target)
         hierarchy = table.hierarchies[at]
-        if self._target not in context.measured:
+        if (self._target, level) not in context.measured:
             return TargetValues.from_labels(at, len(hierarchy.labels[level]))
         crowd = min(draw.crowd for draw in ramps.values())
         return TargetValues.from_counts(
-            at, context.measured[self._target], crowd, hierarchy.map_equal_labels(level)
+            at, context.measured[self._target, level], crowd, hierarchy.map_equal_labels(level)
         )
 
     def _list_weights(self, names: Sequence[str]) -> Floats:

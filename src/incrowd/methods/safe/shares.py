@@ -8,7 +8,7 @@ All of it follows from the spec, so that which counts there are tells nothing of
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,11 +51,11 @@ class ShareCounter:
             for name in declared.names
             if declared.columns[name].rare == "keep"
         }
-        self.target = release.target
-        if self.target is not None:
-            level = _find_lowest_level(release, self.target)
-            if not declared.is_open(self.target) and self._has_few_values(self.target, level):
-                self._levels[self.target] = level
+        target = release.target
+        if target is not None:
+            level = _find_lowest_level(release, target)
+            if not declared.is_open(target) and self._has_few_values(target, level):
+                self._levels[target] = level
         if self._levels and release.series is not None:
             raise IncrowdError(
                 f"Column '{next(iter(self._levels))}': `rare: keep` counts by itself, and the "
@@ -66,9 +66,20 @@ class ShareCounter:
         self._part = min(share, _MOST / max(len(self._levels), 1))
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that are counted."""
-        return tuple(self._levels)
+    def levels(self) -> Mapping[str, int]:
+        """The columns that are counted, each with the level of its counts."""
+        return self._levels
+
+    def lower_levels(self, levels: Sequence[int]) -> tuple[int, ...]:
+        """Return the levels that the tuples of a table are to be counted at, so that all follows.
+
+        ``levels`` are those that its rows need, a column each. A column that is counted by itself
+        may need a finer one; the rows roll up from there.
+        """
+        return tuple(
+            min(level, self._levels.get(name, level))
+            for name, level in zip(self._declared.names, levels, strict=True)
+        )
 
     def list_epsilons(self, epsilon: float, releases: int) -> list[float]:
         """Return what the columns spend, those of all planned releases one after the other."""

@@ -21,8 +21,7 @@ from incrowd.engine.released import open_released
 from incrowd.release.certificate import FILE, Certificate, SchemeColumn, Slice
 from incrowd.release.formulas import escape_formula, unescape_formula
 from incrowd.release.metadata.assertions import Assertions, LedgerTotal
-from incrowd.release.shares_combined import write_combined
-from incrowd.release.shares_part import write_shares
+from incrowd.release.shares_files import make_share_files
 from incrowd.release.tables_part import MEASURED_FILE
 from incrowd.spec.about import NOT_STATED, About
 from incrowd.spec.arx import parse_rows, read_text
@@ -121,13 +120,8 @@ class ReleaseDescription:
             yield path, digest, "the hierarchy of a column"
         for table in self.certificate.synthetic.measured if self.certificate.synthetic else ():
             yield table.file, table.sha256, "a measured table: noisy counts with their errors"
-        for share_table in self.certificate.shares or ():
-            content = write_shares(share_table, self.certificate.rows_per_person)
-            digest = hashlib.sha256(content).hexdigest()
-            yield share_table.file, digest, "shares of the values of a column, with errors"
-        for combined_rows in self.certificate.combined or ():
-            digest = hashlib.sha256(write_combined(combined_rows)).hexdigest()
-            yield combined_rows.file, digest, "rows of the values of a column, over all files"
+        for path, content, description in make_share_files(self.certificate):
+            yield path, hashlib.sha256(content).hexdigest(), description
         if self.certificate.tabulation is not None:
             digest = self.certificate.tabulation.measured
             yield MEASURED_FILE, digest, "the measured numbers, with noise"
