@@ -152,6 +152,22 @@ def test_made_up_values_are_those_of_the_domain(tmp_path: Path) -> None:
     assert frame["who"].n_unique() == 11_000
 
 
+@pytest.mark.parametrize("role", ["drop", "identifier"])
+def test_places_are_made_up_without_their_coordinates(tmp_path: Path, role: str) -> None:
+    columns = f"""
+columns:
+  lat: {{role: {role}}}
+  lon: {{role: {role}}}
+  place:
+    role: quasi
+    hierarchy:
+      geo: {{lat: lat, lon: lon, sizes: [1, 5], south: 0, north: 10, west: 0, east: 10}}
+"""
+    file = spec(tmp_path, "method: k-anonymity, k: 5", columns)
+    assert make_fictional_table(file, 20).columns == ("place",)
+    assert_rehearsed(rehearse(file, size=500, output=tmp_path / "out"), tmp_path / "out")
+
+
 def test_two_rehearsals_differ(tmp_path: Path) -> None:
     file = spec(tmp_path)
     item, two = (make_fictional_table(file, 500).to_frame() for _ in range(2))

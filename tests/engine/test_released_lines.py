@@ -89,6 +89,34 @@ def test_a_decimal_that_is_written_in_another_way_is_refused(tmp_path: Path, val
         block.read_decimals("n", 3)
 
 
+HIDDEN = [
+    "558482.027800000000000019640229123456789", "0" * 500 + "558482.0278", "558482.0278e0",
+    "5584820278e-4", "558482.02780", "+558482.0278", "558482.0278 ", "558482", "1e5", "0.0000001",
+    "-0.0", "-0.0000000", "inf", "nan", "1" * 30 + ".0", "558482.0277999999999999",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("digits", [3, 4, 7])
+@pytest.mark.parametrize("value", HIDDEN)
+def test_of_many_spellings_of_a_number_one_is_read(tmp_path: Path, digits: int, value: str) -> None:
+    """What texts of one number differ in could carry hidden values."""
+    block = read_block(tmp_path / "table.csv", ["1.5", value])
+    with pytest.raises(ValueError, match=f"is no number with {digits} digits"):
+        block.read_decimals("n", digits)
+
+
+def test_each_number_is_read_as_the_writer_spells_it(path: Path) -> None:
+    draws = np.random.default_rng(3)
+    sizes = 10.0 ** draws.integers(-7, 12, 5000)
+    numbers = np.round(draws.normal(size=5000) * sizes, 7) + 0.0
+    numbers = np.append(numbers, [1e-7, 1e-5, 0.001, 1e16, 1e22, 0.0])
+    numbers = numbers[np.round(numbers, 7) == numbers]
+    assert len(numbers) > 4000
+    write_lines(path, {"n": numbers.tolist(), "other": ["x"] * len(numbers)})
+    (block,) = iter_line_blocks(path)
+    assert block.read_decimals("n", 7).tolist() == numbers.tolist()
+
+
 def test_measured_numbers_are_whole_numbers_of_these_columns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

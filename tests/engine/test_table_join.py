@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from incrowd.engine.table import JoinMatch, Table, TableError
+from incrowd.spec.value_format import ValueFormat
 
 MakeTable = Callable[[Mapping[str, Sequence[object]]], Table]
 
@@ -53,3 +54,28 @@ def test_how_tables_met_is_known_when_values_were_read_anew(make_table: MakeTabl
     read = joined.interpret_values({"region": lambda value: f"{value}!"})
     assert read.origin.match == joined.origin.match
     assert list_rows(read) == [(1, "5", "s!")]
+
+
+def test_ids_are_joined_by_what_they_mean_and_stay_as_they_are(make_table: MakeTable) -> None:
+    read = ValueFormat(thousands=".", decimal=",", nulls=("NA",)).make_reader()
+    people = make_table({"id": ["1.000", "1000", "1000,0", "2,5", "NA"], "age": [1, 2, 3, 4, 5]})
+    households = make_table({
+        "id": ["1000", "1.000", "2,50", "NA", "2.500"], "region": ["a", "a", "b", "c", "d"],
+    })  # fmt: skip
+    joined = people.join_table("id", households, "id", read)
+    assert list_rows(joined) == [
+        ("1.000", 1, "a"), ("1000", 2, "a"), ("1000,0", 3, "a"), ("2,5", 4, "b"), ("NA", 5, None),
+    ]  # fmt: skip
+    assert joined.origin.match == JoinMatch(("region",), 1, 1, 1, 0)
+    assert not joined.origin.reread
+
+
+def test_numbers_are_joined_with_texts_that_mean_them(make_table: MakeTable) -> None:
+    read = ValueFormat(thousands=".", decimal=",", nulls=("-9",)).make_reader()
+    people = make_table({"id": [1000, 2500, -9, None], "age": [1, 2, 3, 4]})
+    households = make_table({"id": ["1.000", "2500"], "region": ["a", "b"]})
+    joined = people.join_table("id", households, "id", read)
+    assert list_rows(joined) == [
+        (-9, 3, None), (1000, 1, "a"), (2500, 2, "b"), (None, 4, None)
+    ]  # fmt: skip
+    assert joined.origin.match == JoinMatch(("region",), 0, 0, 0, 0)

@@ -18,8 +18,10 @@ from support.unjudged import publish_unjudged
 import incrowd as ic
 from incrowd.curate.person_rows import compare_rows_per_person
 from incrowd.curate.planned_guarantee import plan_guarantee
-from incrowd.engine.source import spark_engine
+from incrowd.engine.source import open_table, spark_engine
+from incrowd.engine.table import TableError
 from incrowd.errors import FindingError, IncrowdError
+from incrowd.methods.registry import make_method
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import parse_event
@@ -165,6 +167,129 @@ def test_tables_that_do_not_fit_are_refused_before_anything_is_booked(
     assert not (tmp_path / "out").exists()
     assert ledger.total() == Guarantee(0.0, 0.0)
     assert code in {finding.code for finding in ic.check(census, make_spec(2, **FIXED))}
+
+
+ID_FORMAT = {"decimal": ",", "thousands": "."}
+
+
+def write_ids(numbers: pl.Expr, *, dotted: pl.Expr | bool) -> pl.Expr:
+    """Numbers from 1000 to 9999 as texts, some of them with a point after the thousands."""
+    text = numbers.cast(pl.String)
+    return pl.when(dotted).then(text.str.replace(r"(\d)(\d{3})$", "${1}.${2}")).otherwise(text)
+
+
+def write_census_ids(census: Pair) -> Pair:
+    """People write the ids of their households in two ways, and households in one."""
+    number, is_odd = pl.col("household") + 1000, pl.int_range(pl.len()) % 2 == 1
+    return {
+        "people": census["people"].with_columns(household=write_ids(number, dotted=is_odd)),
+        "households": census["households"].with_columns(household=write_ids(number, dotted=True)),
+    }
+
+
+def make_written_spec(rows: int) -> dict[str, Any]:
+    spec = make_spec(rows, levels=dict.fromkeys(VALUES, 0))
+    spec["columns"]["household"]["written"] = ID_FORMAT
+    return spec
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_households_that_are_one_once_their_ids_are_read_are_repeated(
+    tmp_path: Path, rows: int
+) -> None:
+    """1.000 and 1000 are one household: it would be in two cells of the table of households."""
+    census = write_census_ids(make_census(300))
+    again = make_census(300, seed=9)["households"].with_columns(
+        household=(pl.col("household") + 1000).cast(pl.String)
+    )
+    census["households"] = pl.concat([census["households"], again])
+    ledger = ic.Ledger(tmp_path / "census.ledger")
+    ledger.set_budget(epsilon=1.0, delta=1e-6)
+    spec = make_written_spec(rows)
+    with pytest.raises(FindingError) as refused:
+        publish_unjudged(census, spec, output=tmp_path / "out", ledger=ledger)
+    assert refused.value.finding.code == "HOUSEHOLDS_REPEATED"
+    assert dict(refused.value.finding.values)["rows"] == 300
+    assert ledger.total() == Guarantee(0.0, 0.0)
+    assert not (tmp_path / "out").exists()
+
+
+def list_hashes(census: Any, spec: Any, folder: Path) -> list[str]:
+    release = publish_unjudged(census, spec, output=folder, bits=SeededRandomness(3))
+    return [table.release.sha256 for table in release.certificate.tables]
+
+
+def test_ids_and_columns_of_households_are_read_as_they_are_written(tmp_path: Path) -> None:
+    census, spec = make_census(600), make_written_spec(2)
+    incomes = {
+        "role": "quasi",
+        "hierarchy": {"intervals": {"from": 0, "to": 2000, "widths": [500]}},
+    }
+    spec["columns"]["income"] = {**incomes, "written": ID_FORMAT}
+    spec["household"]["columns"].append("income")
+    spec["release"]["levels"]["income"] = 1
+    income = pl.int_range(pl.len()) % 2000
+    plain = {**census, "households": census["households"].with_columns(income=income)}
+    written = write_census_ids(census)
+    written["households"] = written["households"].with_columns(
+        income=write_ids(income, dotted=income >= 1000)
+    )
+    # Choices among a person's rows must not hang on how ids are written.
+    plain = {
+        name: frame.with_columns(household=(pl.col("household") + 1000).cast(pl.String))
+        for name, frame in plain.items()
+    }
+    expected = list_hashes(plain, spec, tmp_path / "plain")
+    assert list_hashes(written, spec, tmp_path / "written") == expected
+    write_census(written, tmp_path)
+    spec |= {"table": "people.csv", "household": {**spec["household"], "table": "households.csv"}}
+    (tmp_path / "spec.yaml").write_text(json.dumps(spec))
+    assert list_hashes(None, tmp_path / "spec.yaml", tmp_path / "files") == expected
+
+
+def test_places_of_a_household_are_made_of_its_coordinates(tmp_path: Path) -> None:
+    census, spec = make_census(4000), make_spec(2, levels=dict.fromkeys([*VALUES, "place"], 0))
+    geo = {
+        "lat": "lat",
+        "lon": "lon",
+        "sizes": [1, 5],
+        "south": 0,
+        "north": 5,
+        "west": 0,
+        "east": 5,
+    }
+    place = {"role": "quasi", "hierarchy": {"geo": geo}}
+    spec["columns"] |= {"lat": {"role": "drop"}, "lon": {"role": "identifier"}, "place": place}
+    at = pl.int_range(pl.len()) % 3
+    census["households"] = census["households"].with_columns(lat=at + 0.5, lon=at + 0.25)
+    with pytest.raises(FindingError) as refused:
+        publish_unjudged(census, spec, output=tmp_path / "out")
+    assert refused.value.finding.code == "HOUSEHOLD_COLUMN_NOT_LISTED"
+    spec["household"]["columns"].append("place")
+    publish_unjudged(census, spec, output=tmp_path / "out")
+    assert ic.verify(tmp_path / "out") == []
+    places = pl.read_parquet(tmp_path / "out/households.parquet")["place"].unique().sort()
+    assert places.to_list() == [f"{at}..{at + 1} N, {at}..{at + 1} E" for at in range(3)]
+    done = ic.rehearse(spec, size=2000, output=tmp_path / "dry")
+    assert "place" in done.certificate.tables[0].scheme
+    people = census["people"].with_columns(lat=pl.lit(0.5), lon=pl.lit(0.5))
+    census = {"people": people, "households": census["households"].drop("lat", "lon")}
+    with pytest.raises(FindingError) as refused:
+        publish_unjudged(census, spec, output=tmp_path / "other")
+    assert refused.value.finding.code == "HOUSEHOLD_COLUMN_OF_PEOPLE"
+
+
+def test_people_who_differ_in_a_column_of_their_household_are_refused_when_counted() -> None:
+    """No join makes such a table; if one ever did, nothing would be booked."""
+    census = make_census(300)
+    joined = census["people"].join(census["households"], on="household")
+    method = make_method(load_spec(make_spec(2, **FIXED)))
+    method.count(open_table(joined), by_row=True)
+    split = joined.with_columns(
+        region=pl.when(pl.int_range(pl.len()) % 2 == 1).then(pl.lit("north")).otherwise("region")
+    )
+    with pytest.raises(TableError, match="'region', 'tenure': the people of a household differ"):
+        method.count(open_table(split), by_row=True)
 
 
 def test_a_column_must_stand_in_the_table_that_the_spec_says(tmp_path: Path) -> None:
@@ -359,6 +484,15 @@ def test_tables_on_spark_are_joined_there(spark_session: SparkSession, tmp_path:
     assert ic.verify(tmp_path / "out") == []
     total = sum(read_counts(tmp_path / "out", "households").values())
     assert abs(total - 600) <= 8 * int(release.certificate.tables[0].parameters["r"])
+    written = write_census_ids(census)
+    sent = {name: send(frame.to_arrow()) for name, frame in written.items()}
+    publish_unjudged(sent, make_written_spec(2), output=tmp_path / "ids", engine=spark_engine())
+    sent["households"] = send(pl.concat([
+        written["households"],
+        written["households"].with_columns(pl.col("household").str.replace(".", "", literal=True)),
+    ]).to_arrow())  # fmt: skip
+    with pytest.raises(FindingError, match="600 rows of the table of households"):
+        publish_unjudged(sent, make_written_spec(2), output=tmp_path / "no", engine=spark_engine())
     for code, change in UNFIT.items():
         there["households"] = send(change(census["households"]).to_arrow())
         with pytest.raises(FindingError) as refused:

@@ -74,6 +74,10 @@ PUBLISHED: list[tuple[str, dict[str, Any], list[str]]] = [
     ("age", FLAT, ["HIPAA_AGE_PUBLISHED"]),
     ("birth_year", between(1937, 2026, open="lower"), []),
     ("birth_year", between(1936, 2026, open="lower"), ["HIPAA_BIRTH_PUBLISHED"]),
+    ("birth_year", between(1900, 2030, widths=[1, 10]), ["HIPAA_BIRTH_PUBLISHED"]),
+    ("birth_year", between(1700, 2030, widths=[1, 10]), ["HIPAA_BIRTH_PUBLISHED"]),
+    ("birth_year", between(0, 2030, widths=[10]), ["HIPAA_BIRTH_PUBLISHED"]),
+    ("birth_year", between(1700, 1930, widths=[10]), ["HIPAA_BIRTH_PUBLISHED"]),
     ("birth_year", FLAT, ["HIPAA_BIRTH_PUBLISHED"]),
     ("birth_weight", between(0, 5999, widths=[500]), []),
 ]
@@ -84,6 +88,11 @@ def test_each_rule_is_held_by_name_declaration_and_values(
     name: str, column: dict[str, Any], codes: list[str]
 ) -> None:
     assert violations(name, column) == codes
+
+
+def test_a_day_of_birth_in_intervals_is_no_year() -> None:
+    frame = pl.DataFrame({"birth_day": [at % 31 + 1 for at in range(ROWS)]})
+    assert violations("birth_day", between(1, 31, widths=[1]), frame) == []
 
 
 def test_a_level_that_is_never_published_breaks_nothing() -> None:

@@ -6,6 +6,7 @@ import json
 import time
 from pathlib import Path
 
+import polars as pl
 import pytest
 from support.census import make_census, make_spec
 from support.inline_studio import open_studio
@@ -14,6 +15,7 @@ import incrowd as ic
 from incrowd.errors import IncrowdError
 from incrowd.spec.file import read_spec_file
 from incrowd.spec.model import PersonId
+from incrowd.studio.worker_pool import SpecSnapshot
 from incrowd.studio.workspace import Workspace
 
 pytestmark = pytest.mark.usefixtures("settled_once")
@@ -50,6 +52,24 @@ def test_both_tables_are_shown_and_published(tmp_path: Path) -> None:
             time.sleep(0.1)
     assert ic.verify(tmp_path / "out") == []
     assert (tmp_path / "out/households.parquet").exists()
+
+
+def test_tables_are_joined_again_when_ids_are_read_in_another_way(tmp_path: Path) -> None:
+    path = write_census_spec(tmp_path)
+    ids = pl.col("household") + 1000
+    dotted = ids.cast(pl.String).str.replace(r"(\d)(\d{3})$", "${1}.${2}")
+    census = make_census(1200)
+    census["people"].with_columns(household=ids).write_csv(tmp_path / "people.csv")
+    census["households"].with_columns(household=dotted).write_csv(tmp_path / "households.csv")
+    spec = json.loads(path.read_text())
+    place = str(tmp_path / "people.csv")
+    unmatched = []
+    for written in (None, {"decimal": ",", "thousands": "."}):
+        spec["columns"]["household"]["written"] = written
+        snapshot = SpecSnapshot(place, json.dumps(spec), str(path), None, None)
+        for _, table in (snapshot.open_spec_and_table(), snapshot.open_uncached()):
+            unmatched.append(table.origin.match.unmatched)
+    assert unmatched == [len(census["people"])] * 2 + [0, 0]
 
 
 def test_a_second_table_elsewhere_is_refused(tmp_path: Path) -> None:

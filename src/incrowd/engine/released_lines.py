@@ -23,9 +23,6 @@ from incrowd.engine.released import open_released
 BLOCK_LINES = 1 << 20
 _WHOLE = "^(0|[1-9][0-9]{0,17})$"
 _SIGNED = "^(0|-?[1-9][0-9]{0,17})$"
-_SHORT_DECIMAL = r"^-?(0|[1-9][0-9]*)\.(0|[0-9]{0,2}[1-9])$"
-_DECIMAL = r"^-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?$"
-_SHORT_DIGITS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,25 +95,43 @@ class LineBlock:
         """
         column, problem = self._frame[name], f"no number with {digits} digits"
         if self.is_text:
-            is_short = digits == _SHORT_DIGITS
-            self._refuse_unlike(column, _SHORT_DECIMAL if is_short else _DECIMAL, problem)
-            if column.eq("-0.0").any():
-                raise ValueError(f"'-0.0' is {problem}")
+            column = self._read_spelled(column, problem)
         elif column.dtype != pl.Float64:
             raise ValueError(f"the column '{name}' does not hold numbers with {digits} digits")
-        numbers = column.cast(pl.Float64).fill_null(0.0).to_numpy()
-        is_odd = np.round(numbers, digits) != numbers
+        numbers = column.fill_null(0.0).to_numpy()
+        is_odd = (np.round(numbers, digits) != numbers) | ~np.isfinite(numbers)
         if is_odd.any():
             raise ValueError(f"'{numbers[is_odd][0]}' is {problem}")
         return numbers
 
+    def _read_spelled(self, column: pl.Series, problem: str) -> pl.Series:
+        """Return the numbers of texts; refuse any text but the one that Polars writes for its own.
+
+        A number has many spellings, with as many digits as one likes, all of which are read alike:
+        what they differ in could carry anything.
+        """
+        _refuse_no_texts(column)
+        numbers = column.cast(pl.Float64, strict=False)
+        is_odd = numbers.cast(pl.String).ne_missing(column) | column.eq("-0.0")
+        _refuse_first(column, is_odd, problem)
+        return numbers
+
     def _refuse_unlike(self, column: pl.Series, pattern: str, problem: str) -> None:
         """Refuse texts that are not written as a release writes numbers."""
-        if column.dtype != pl.String:
-            raise ValueError(f"the column '{column.name}' does not hold texts")
-        odd = column.filter(~column.str.contains(pattern))
-        if len(odd):
-            raise ValueError(f"'{odd[0]}' is {problem}")
+        _refuse_no_texts(column)
+        _refuse_first(column, ~column.str.contains(pattern), problem)
+
+
+def _refuse_no_texts(column: pl.Series) -> None:
+    if column.dtype != pl.String:
+        raise ValueError(f"the column '{column.name}' does not hold texts")
+
+
+def _refuse_first(column: pl.Series, is_odd: pl.Series, problem: str) -> None:
+    """Refuse the first text that is odd; a missing one is not."""
+    odd = column.filter(is_odd)
+    if len(odd):
+        raise ValueError(f"'{odd[0]}' is {problem}")
 
 
 def iter_line_blocks(path: Path, lines: int | None = None) -> Iterator[LineBlock]:

@@ -13,7 +13,8 @@ from incrowd.engine.table import Engine, Table, TableCatalog, TableError
 from incrowd.errors import IncrowdError, ParameterError, check_whole
 from incrowd.spec.file import SpecFile
 from incrowd.spec.hierarchies import Geo
-from incrowd.spec.model import Column, PersonId
+from incrowd.spec.model import Column, PersonId, Spec
+from incrowd.spec.value_format import ValueFormat
 
 _LOCAL = "incrowd.engine.local.engine"
 # The module of each engine, by the library whose objects it takes; it is loaded when it is first
@@ -103,7 +104,10 @@ def _make_places(table: Table, name: str, geo: Geo) -> Table:
 
 
 def open_joined_table(file: SpecFile, table: Any = None, *, engine: Engine | None = None) -> Table:
-    """Open the same, with the values as they are written; a table that is joined stays as it is."""
+    """Open the same, with the values as they are written; a table that is joined stays as it is.
+
+    Households are found by the ids of their people as the spec says that these are written.
+    """
     households, household, unit = None, file.spec.household, file.spec.unit
     if isinstance(table, Mapping) and household is not None:
         table, households = _take_both(table)
@@ -124,7 +128,19 @@ def open_joined_table(file: SpecFile, table: Any = None, *, engine: Engine | Non
             f"Column '{id_column}': not in the table of households. Correct `id` under "
             "`household`, or the table."
         )
-    return source.join_table(unit.id, beside, id_column)
+    written = get_id_format(file.spec)
+    read = None if written is None else written.make_reader()
+    return source.join_table(unit.id, beside, id_column, read)
+
+
+def get_id_format(spec: Spec) -> ValueFormat | None:
+    """Return how the ids of people's rows, and of their households, are written; None for as usual.
+
+    Rows are grouped by the id as it is read. Joined by the id as it is written, "1.000" and "1000"
+    would be two households, with a row each, and one group of people.
+    """
+    column = spec.columns.get(spec.unit.id) if isinstance(spec.unit, PersonId) else None
+    return None if column is None else column.written
 
 
 def get_people(table: Any) -> Any:

@@ -97,6 +97,7 @@ class RowsPerId:
         return self.largest > 1
 
 
+Reader = Callable[[object], object]  # from a value to its meaning; None is null
 # From raw values to codes. An engine may ask for the code of null where there is no null.
 Coder = Callable[[Sequence[object]], Codes]
 Columns = Mapping[str, Sequence[object] | np.ndarray[Any, Any]]
@@ -201,11 +202,14 @@ class Table(Protocol):
         """
         ...
 
-    def join_table(self, column: str, other: Any, other_column: str) -> Table:
+    def join_table(
+        self, column: str, other: Any, other_column: str, read: Reader | None = None
+    ) -> Table:
         """Return the rows with the columns of another table of the same engine, joined by ids.
 
-        Ids are one where their canonical texts are. Of rows of the other with one id, one is used.
-        The origin of the result says how the tables met.
+        Ids are one where their canonical texts are, after ``read`` was asked for the meaning of
+        those of both tables; the rows keep their ids as they are. Of rows of the other with one
+        id, one is used. The origin of the result says how the tables met.
         """
         ...
 
@@ -225,7 +229,7 @@ class Table(Protocol):
         """Return the table with every text and every column name written in another way."""
         ...
 
-    def interpret_values(self, readers: Mapping[str, Callable[[object], object]]) -> Table:
+    def interpret_values(self, readers: Mapping[str, Reader]) -> Table:
         """Return the table with the values of some columns replaced by what they mean.
 
         A reader gives None for null, the value itself, or a text; it is asked once for each value.

@@ -33,12 +33,17 @@ def make_fictional_table(
 ) -> Table:
     """Return a table of fictional people, with every column of the spec that is not dropped.
 
+    It has places instead of the coordinates that they are made of.
+
     Where a person may have several rows, numbers of rows are geometric, with the median
     ``typical``, by default as many as the release uses of a person; half of the values of a further
     row are those of the person's first row. All people of a household have its own columns.
     """
     draws = draws or np.random.default_rng()  # of nobody: no secret hangs on it
     unit = spec.spec.unit
+    coordinates = {name for geo in spec.spec.places.values() for name in (geo.lat, geo.lon)}
+    fictional_names = {name for name, column in spec.spec.columns.items() if column.role != "drop"}
+    fictional_names -= coordinates
     several = isinstance(unit, PersonId) and (typical is not None or unit.rows > 1)
     people = np.arange(size)
     if isinstance(unit, PersonId) and several:
@@ -46,7 +51,7 @@ def make_fictional_table(
     columns = {
         name: _draw_column(name, column, spec.folder, len(people), draws)
         for name, column in spec.spec.columns.items()
-        if column.role != "drop"
+        if name in fictional_names
         and (spec.spec.household is None or name not in spec.spec.household.columns)
     }
     if several:
@@ -68,7 +73,7 @@ def make_fictional_table(
         return table
     shared: dict[str, list[str]] = {unit.id: [f"person {number}" for number in range(1, size + 1)]}
     for name in household.columns:
-        if spec.spec.columns[name].role != "drop":
+        if name in fictional_names:
             shared[name] = _draw_column(name, spec.spec.columns[name], spec.folder, size, draws)
     return table.join_table(unit.id, local_engine().from_columns(shared), unit.id)
 

@@ -196,6 +196,6 @@ def _shows_old_births(published: _PublishedColumn, year: int) -> bool:
     declared, first = published.declared, year - OLDEST
     if isinstance(declared, Dates):
         return declared.low.year < first
-    if isinstance(declared, Intervals):
-        return _FIRST_YEAR <= declared.low < first
+    if isinstance(declared, Intervals):  # which may begin long before anybody was born
+        return declared.low < first and declared.high >= _FIRST_YEAR
     return any(_FIRST_YEAR <= x < first for x in published.listed_numbers)

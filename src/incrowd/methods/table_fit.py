@@ -27,11 +27,15 @@ def find_unmatched_columns(spec: Spec, table: Table) -> Iterator[Finding]:
         if name not in spec.columns:
             near = _find_near_name(name, spec.columns)
             yield make_finding("COLUMN_NOT_DECLARED", name, near=near)
+    # A table that has places already needs no coordinates.
+    unneeded = {
+        x for y, geo in spec.places.items() if y in table.columns for x in (geo.lat, geo.lon)
+    }
     for name, column in spec.columns.items():
         if name in table.columns or column.role == "key":  # keys are made up
             continue
         near = _find_near_name(name, table.columns)
-        if column.role == "drop":
+        if column.role == "drop" or name in unneeded:
             yield make_finding("DROPPED_COLUMN_NOT_IN_TABLE", name, near=near)
         else:
             yield make_finding("COLUMN_NOT_IN_TABLE", name, near=near)
@@ -75,10 +79,13 @@ def find_unmatched_households(spec: Spec, table: Table) -> Iterator[Finding]:
     household, match = spec.household, table.origin.match
     if household is None or match is None or not isinstance(spec.unit, PersonId):
         return
+    # Places are the household's own if both of their coordinates are.
+    place_columns = [x for x, geo in spec.places.items() if {geo.lat, geo.lon} <= {*match.columns}]
+    shared = [*match.columns, *(name for name in place_columns if name not in match.columns)]
     for name in household.columns:
-        if name in table.columns and name not in match.columns:
+        if name in table.columns and name not in shared:
             yield make_finding("HOUSEHOLD_COLUMN_OF_PEOPLE", name)
-    for name in match.columns:
+    for name in shared:
         role = None if name not in spec.columns else spec.columns[name].role
         if role in ("quasi", "sensitive") and name not in household.columns:
             yield make_finding("HOUSEHOLD_COLUMN_NOT_LISTED", name)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import bisect
 import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
@@ -180,6 +181,13 @@ class ColumnHierarchies:
             for name, column in columns.items()
             if not is_open(column)
         }
+
+    def select_columns(self, names: Iterable[str]) -> ColumnHierarchies:
+        """Return the hierarchies of some of the columns; none is built again."""
+        selected = copy(self)
+        selected.columns = {name: self.columns[name] for name in names}
+        selected.names = tuple(selected.columns)
+        return selected
 
     def is_open(self, name: str) -> bool:
         """Return whether the domain of a column is not listed."""

@@ -22,10 +22,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from incrowd.engine.table import RowsPerId, Table, Tally
 from incrowd.errors import IncrowdError
+
+if TYPE_CHECKING:
+    from incrowd.spec.value_format import ValueFormat
 
 MOST_KEPT = 200_000  # distinct values of a column whose counts are kept
 
@@ -214,7 +217,8 @@ def _join_cached_table(
 
     table = _open_cached_table(place, sheet, header, stamp)
     households = open_table(joined.place)
-    return CachedTable(table.join_table(joined.column, households, joined.other_column))
+    read = None if joined.written is None else joined.written.make_reader()
+    return CachedTable(table.join_table(joined.column, households, joined.other_column, read))
 
 
 @lru_cache(maxsize=4)
@@ -246,12 +250,16 @@ def _parse_cached_spec(text: str, path: str) -> Any:
 
 @dataclass(frozen=True)
 class _Joined:
-    """A table of households that is joined to one of people, by a column of each."""
+    """A table of households that is joined to one of people, by a column of each.
+
+    ``written`` says how both write their ids.
+    """
 
     place: str
     stamp: tuple[int, int]
     column: str
     other_column: str
+    written: ValueFormat | None
 
 
 @dataclass(frozen=True)
@@ -309,11 +317,14 @@ def _read_file_stamp(place: str) -> tuple[int, int]:
 
 def _find_joined(file: Any) -> _Joined | None:
     """Return the table of households that a spec names; None without one."""
+    from incrowd.engine.source import get_id_format
+
     household, unit = file.spec.household, file.spec.unit
     if household is None or household.table is None:
         return None
     place = str(file.folder / household.table)
-    return _Joined(place, _read_file_stamp(place), unit.id, household.id or unit.id)
+    written = get_id_format(file.spec)
+    return _Joined(place, _read_file_stamp(place), unit.id, household.id or unit.id, written)
 
 
 @dataclass

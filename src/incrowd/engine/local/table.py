@@ -19,6 +19,7 @@ from incrowd.engine.local import parquet, people
 from incrowd.engine.table import (
     Coder,
     Engine,
+    Reader,
     RowsPerId,
     TableError,
     TableOrigin,
@@ -195,12 +196,16 @@ class LocalTable:
             [coders[name] for name in columns],
         )
 
-    def join_table(self, column: str, other: LocalTable, other_column: str) -> LocalTable:
+    def join_table(
+        self, column: str, other: LocalTable, other_column: str, read: Reader | None = None
+    ) -> LocalTable:
         """Return the rows with the columns of another table, joined by ids; held in memory."""
         added = [name for name in other.columns if name != other_column]
         refuse_common_columns(self._columns, added)
         places, match = people.match_ids(
-            self._read_id_texts(column), other._read_id_texts(other_column), tuple(added)
+            self._read_id_texts(column, read),
+            other._read_id_texts(other_column, read),
+            tuple(added),
         )
         place = find_free_name([*self._columns, *added])
         # Columns are chosen by their places: Polars could take a name for a pattern.
@@ -210,9 +215,11 @@ class LocalTable:
         joined = rows.join(second, on=place, how="left", maintain_order="left").drop(place)
         return LocalTable(joined.lazy(), origin=replace(self._origin, match=match))
 
-    def _read_id_texts(self, column: str) -> pl.Series:
-        """Return the ids of all rows as canonical texts; null without one."""
+    def _read_id_texts(self, column: str, read: Reader | None = None) -> pl.Series:
+        """Return the ids of all rows as canonical texts of their meaning; null without one."""
         self._require_columns([column])
+        if read is not None:
+            return self.interpret_values({column: read})._read_id_texts(column)
         text = _canonicalize_text(pl.col(self._inner[column]).cast(pl.String))
         return self._frame.select(text).collect(engine="streaming").to_series()
 
@@ -309,7 +316,7 @@ class LocalTable:
             changes.append(column.alias(spell(name)))
         return LocalTable(self._frame.select(changes))
 
-    def interpret_values(self, readers: Mapping[str, Callable[[object], object]]) -> LocalTable:
+    def interpret_values(self, readers: Mapping[str, Reader]) -> LocalTable:
         """Return the table with the values of some columns replaced by what they mean."""
         changes, schema = [], self._frame.collect_schema()
         for name, read in readers.items():

@@ -13,7 +13,7 @@ from incrowd.arrays import Codes, Members
 from incrowd.engine.local import people
 from incrowd.engine.spark.column_type import canonicalize_text, to_plain_frame
 from incrowd.engine.spark.session import explain_failures
-from incrowd.engine.table import Coder, JoinMatch, TooManyTuplesError
+from incrowd.engine.table import Coder, JoinMatch, Reader, TooManyTuplesError
 from incrowd.privacy.randomness import Randomness
 
 if TYPE_CHECKING:
@@ -84,16 +84,17 @@ def code_people(
 
 
 def join_tables(
-    table: SparkTable, column: str, other: SparkTable, other_column: str, added: Sequence[str]
-) -> tuple[DataFrame, JoinMatch]:
+    table: SparkTable, column: str, other: SparkTable, other_column: str, added: Sequence[str],
+    read: Reader | None = None,
+) -> tuple[DataFrame, JoinMatch]:  # fmt: skip
     """Return the rows with columns of another table, joined by ids, and how the two met.
 
     The joined rows have the columns of the table and then those added, under inner names. Of rows
     of the other with one id, which one is used is not settled: such tables are refused.
     """
-    first = table.inner_frame.withColumn("p", _make_id_text(table, column))
-    second = other.inner_frame.select(
-        _make_id_text(other, other_column).alias("q"),
+    first = table.copy_column(column, "p", read).withColumn("p", _make_id_text("p"))
+    second = other.copy_column(other_column, "q", read).select(
+        _make_id_text("q").alias("q"),
         *(F.col(other.get_inner_name(name)).alias(f"a{at}") for at, name in enumerate(added)),
     )
     listed = second.where(F.col("q").isNotNull()).dropDuplicates(["q"])
@@ -121,6 +122,6 @@ def join_tables(
     return rows.select(*inner), match
 
 
-def _make_id_text(table: SparkTable, column: str) -> Column:
+def _make_id_text(inner: str) -> Column:
     """Return the ids of a column as canonical texts, whatever their kind."""
-    return canonicalize_text(F.col(table.get_inner_name(column)).cast("string"))
+    return canonicalize_text(F.col(inner).cast("string"))

@@ -43,6 +43,7 @@ from incrowd.engine.spark.sums import RowSums
 from incrowd.engine.table import (
     Coder,
     ProcessedRows,
+    Reader,
     RowsPerId,
     TableError,
     TableOrigin,
@@ -337,11 +338,13 @@ class SparkTable:
         limit = self._engine.most_tuples
         return people.code_people(self, person, columns, coders, limit, alike)
 
-    def join_table(self, column: str, other: SparkTable, other_column: str) -> SparkTable:
+    def join_table(
+        self, column: str, other: SparkTable, other_column: str, read: Reader | None = None
+    ) -> SparkTable:
         """Return the rows with the columns of another table, joined by ids."""
         added = [name for name in other.columns if name != other_column]
         refuse_common_columns(self._columns, added)
-        frame, match = people.join_tables(self, column, other, other_column, added)
+        frame, match = people.join_tables(self, column, other, other_column, added, read)
         origin = replace(self._origin, match=match)
         return SparkTable(frame.toDF(*self._columns, *added), self._engine, origin)
 
@@ -390,27 +393,41 @@ class SparkTable:
                 frame = self._replace_values(frame, inner, changes, pa.string(), pa.string())
         return SparkTable(frame.toDF(*[spell(name) for name in self._columns]), self._engine)
 
-    def interpret_values(self, readers: Mapping[str, Callable[[object], object]]) -> SparkTable:
+    def interpret_values(self, readers: Mapping[str, Reader]) -> SparkTable:
         """Return the table with the values of some columns replaced by what they mean."""
         frame = self._frame
         for name, read in readers.items():
-            values = self.list_raw_values(name).drop_nulls("value")
-            old, raw = values.get_column("value").to_list(), values.get_column("raw").to_list()
-            new = [read(value) for value in old]
-            meanings = {x: y for x, was, y in zip(raw, old, new, strict=True) if y != was}
-            texts = any(value is not None for value in meanings.values())
-            inner, kind = self._inner[name], values.get_column("raw").to_arrow().type
-            if texts and not isinstance(self._kinds[name], T.StringType):
-                frame = frame.withColumn(inner, F.col(inner).cast("string"))
-                meanings = {str(x): y for x, y in meanings.items()}
-            kind = pa.string() if texts else kind
-            texts_by_value = {x: None if y is None else str(y) for x, y in meanings.items()}
-            frame = self._replace_values(frame, inner, texts_by_value, kind, kind)
+            frame = self._interpret_column(frame, name, read, self._inner[name])
         table = SparkTable(
             self._restore_names(frame), self._engine, replace(self._origin, reread=True)
         )
         table._before = self
         return table
+
+    def copy_column(self, name: str, target: str, read: Reader | None = None) -> DataFrame:
+        """Return the rows under inner names, with a copy of a column: what its values mean."""
+        frame = self._frame.withColumn(target, F.col(self.get_inner_name(name)))
+        return frame if read is None else self._interpret_column(frame, name, read, target)
+
+    def _interpret_column(
+        self, frame: DataFrame, name: str, read: Reader, target: str
+    ) -> DataFrame:
+        """Return a frame with the meaning of a column's values in place of the values.
+
+        ``target`` is the inner name of the column, or of a copy of it.
+        """
+        values = self.list_raw_values(name).drop_nulls("value")
+        old, raw = values.get_column("value").to_list(), values.get_column("raw").to_list()
+        new = [read(value) for value in old]
+        meanings = {x: y for x, was, y in zip(raw, old, new, strict=True) if y != was}
+        texts = any(value is not None for value in meanings.values())
+        kind = values.get_column("raw").to_arrow().type
+        if texts and not isinstance(self._kinds[name], T.StringType):
+            frame = frame.withColumn(target, F.col(target).cast("string"))
+            meanings = {str(x): y for x, y in meanings.items()}
+        kind = pa.string() if texts else kind
+        texts_by_value = {x: None if y is None else str(y) for x, y in meanings.items()}
+        return self._replace_values(frame, target, texts_by_value, kind, kind)
 
     def join_columns(self, name: str, sources: Sequence[str]) -> SparkTable:
         """Return the table with one more column: some columns as text, with a blank between."""

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 from incrowd.anonymize.safe_households import select_households
 from incrowd.codes.counted_table import CountedTable
+from incrowd.engine.count import count_people
+from incrowd.engine.table import Table, TableError
 from incrowd.errors import IncrowdError
 from incrowd.methods.base import MakeContext
 from incrowd.methods.safe.draw import make_draws
@@ -42,6 +44,21 @@ class HouseholdProducts:
     def tables(self) -> list[tuple[str, ...]]:
         """The columns of each table: of households, and of people."""
         return [self.names, self._declared.names]
+
+    def refuse_split_households(self, table: Table, person: str) -> None:
+        """Refuse a table in which people of one household differ in a column of the household.
+
+        Asked of all rows before anything is booked, :func:`select_households` refuses none of the
+        rows that are chosen of them after.
+        """
+        declared = self._declared.select_columns(self.names)
+        try:
+            select_households(count_people(table, declared, person), self.names)
+        except ValueError as error:
+            raise TableError(
+                f"Columns {', '.join(map(repr, self.names))}: {error}. Write the id of a household "
+                "in one way, and give each household one row."
+            ) from error
 
     def make_products(
         self,

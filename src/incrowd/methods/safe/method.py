@@ -215,6 +215,8 @@ class Safe:
                     per_group=self._per_group,
                 )  # fmt: skip
             refuse_many_people(table, self._person)
+            if self._households is not None:
+                self._households.refuse_split_households(table, self._person.id)
         counted_table = count_local_or_remote(table, self._declared, levels)
         return (
             self._scheme.require_local(counted_table)
