@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,7 +17,7 @@ from incrowd.spec.hierarchies import Geo
 
 def grid(*sizes: str, **sides: int | str) -> Geo:
     decimals = tuple(map(Decimal, sizes))
-    edges = {name: Decimal(side) for name, side in sides.items()}
+    edges: Any = {name: Decimal(side) for name, side in sides.items()}
     return Geo(lat="lat", lon="lon", sizes=decimals, **edges)
 
 
