@@ -35,9 +35,9 @@ def find_unmatched_columns(spec: Spec, table: Table) -> Iterator[Finding]:
         if name in table.columns or column.role == "key":  # keys are made up
             continue
         near = _find_near_name(name, table.columns)
-        if column.role == "drop" or name in unneeded:
+        if column.role == "drop":
             yield make_finding("DROPPED_COLUMN_NOT_IN_TABLE", name, near=near)
-        else:
+        elif name not in unneeded:
             yield make_finding("COLUMN_NOT_IN_TABLE", name, near=near)
 
 
