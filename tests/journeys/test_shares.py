@@ -80,6 +80,9 @@ def test_every_form_publishes_the_share_and_verifies(name: str, tmp_path: Path) 
         assert abs(row["share"] - RARE) < 2 * row["error_95"] + 0.01
     readme = (tmp_path / "out/README.md").read_text()
     assert "## Shares" in readme
+    is_kept = "The rows keep all of these shares" in readme
+    assert is_kept != ("The rows do not keep these shares" in readme or not table.shown)
+    assert ("may show coarser labels" in readme) == (not table.shown)
     assert "[shares/ill.csv](<shares/ill.csv>)" in readme
     assert any("'ill' were counted beside the rows" in x.text
                for x in certificate.guarantee.statement)  # fmt: skip
@@ -130,6 +133,9 @@ def test_values_are_counted_finer_than_the_rows_show_them(
     rows = certificate.rows_per_person
     for value, count in zip(SICK, part.counts, strict=False):
         assert abs(count - int((table["ill"] == value).sum())) < 6 * 28.3 * rows
+    readme = (tmp_path / "out/README.md").read_text()
+    assert "The rows may show coarser labels of `ill` than these" in readme
+    assert "within the error" not in readme  # of rows that show nothing of it
     row_levels = {each.scheme["ill"].level for each in certificate.tables if "ill" in each.scheme}
     assert row_levels == {level}
 

@@ -33,7 +33,11 @@ def fill_shares(tables: Sequence[ShareTable], rows: int) -> dict[str, Any]:
         )
         for each in find_lost_shares(tables, rows)
     ]  # fmt: skip
-    return {"shares": [_make_entry(table, rows) for table in tables], "lost_shares": lost}
+    return {
+        "shares": [_make_entry(table, rows) for table in tables],
+        "lost_shares": lost,
+        "coarser_shares": [table.column for table in tables if not table.shown],
+    }
 
 
 def find_share_losses(tables: Sequence[ShareTable], rows: int) -> list[Finding]:
