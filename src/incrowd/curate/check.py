@@ -20,7 +20,6 @@ from incrowd.codes.grid import build_grid
 from incrowd.codes.hierarchy import Hierarchy, HierarchyError
 from incrowd.codes.values import canonicalize_value
 from incrowd.curate.alike_values import find_alike_values
-from incrowd.curate.person_rows import compare_rows_per_group
 from incrowd.engine.count import count_tuples
 from incrowd.engine.source import open_spec_table
 from incrowd.engine.table import Engine, Table, TableError, Tally
@@ -37,7 +36,6 @@ from incrowd.methods.person_id import find_ids
 from incrowd.methods.registry import make_method
 from incrowd.methods.safe.budget import SMALL_TABLE_SHARES
 from incrowd.methods.safe.method import Safe
-from incrowd.methods.safe_harbor import find_violations
 from incrowd.methods.spec_ledger import preview_spec_budget
 from incrowd.methods.table_fit import (
     find_missing_ids,
@@ -207,9 +205,13 @@ def _find_problems(file: SpecFile, table: Table) -> Iterator[Finding]:
 
 def _find_hipaa_violations(spec: Spec, table: Table) -> Iterator[Finding]:
     """Yield what breaks the list of the safe harbor, or that nothing does."""
+    if spec.hipaa is None:
+        return
+    from incrowd.methods.safe_harbor import find_violations
+
     violations = list(find_violations(spec, table))
     yield from violations
-    if spec.hipaa is not None and not violations:
+    if not violations:
         yield make_finding("HIPAA_LIST_HELD")
 
 
@@ -255,6 +257,8 @@ def _find_counted_rows(file: SpecFile) -> Iterator[Finding]:
     """Yield what counting rows costs against counting people, where rows are counted."""
     unit = file.spec.unit
     if isinstance(unit, PersonId) and unit.per_group > 1:
+        from incrowd.curate.person_rows import compare_rows_per_group
+
         people, rows = compare_rows_per_group(file, (1,))
         yield make_finding(
             "ROWS_COUNTED", per_group=rows.per_group, noise=rows.noise, crowd=rows.crowd,

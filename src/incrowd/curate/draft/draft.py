@@ -18,7 +18,6 @@ from incrowd.curate.alike_values import find_alike_values
 from incrowd.curate.draft.derived_column import find_derived_columns
 from incrowd.curate.draft.guess import Guess, guess_column
 from incrowd.curate.draft.place import propose_places
-from incrowd.curate.draft.safe_harbor import limit_guess
 from incrowd.curate.unit_choice import propose_rows
 from incrowd.engine.address import hide_secrets, is_address, parse_address
 from incrowd.engine.count import make_value_coder
@@ -106,6 +105,8 @@ class Draft:
 
     def with_safe_harbor(self, year: int | None = None) -> Draft:
         """Return the draft with columns that keep to the list of HIPAA's safe harbor."""
+        from incrowd.curate.draft.safe_harbor import limit_guess
+
         guesses = tuple(limit_guess(guess, year) for guess in self.guesses)
         published = {guess.column for guess in guesses if guess.role != "drop"}
         names = () if self.identifying is None else self.identifying[0]
