@@ -72,7 +72,7 @@ class _PublishedColumn:
         return simplify_name(self.name)
 
     @property
-    def declared(self) -> Declaration | None:
+    def declaration(self) -> Declaration | None:
         """Its hierarchy, if that decides what is shown."""
         if self.column.hierarchy is None or (self.is_kept and self.column.role != "quasi"):
             return None
@@ -87,7 +87,7 @@ class _PublishedColumn:
     @property
     def listed_numbers(self) -> list[float]:
         """The numbers among its values or those that it lists, and both ends of ranges."""
-        declared = self.declared
+        declared = self.declaration
         values = declared.values if isinstance(declared, Flat | Order) else ()
         numbers = []
         for text in values or self.texts:
@@ -137,7 +137,7 @@ def _find_violation(published: _PublishedColumn, year: int) -> Iterator[Finding]
         yield make_finding("HIPAA_DATE_PUBLISHED", name)
     elif _AGE.search(published.simple) and _shows_old_ages(published):
         yield make_finding("HIPAA_AGE_PUBLISHED", name)
-    elif published.declared is None and is_free_text(published.texts, published.rows):
+    elif published.declaration is None and is_free_text(published.texts, published.rows):
         yield make_finding("HIPAA_TEXT_PUBLISHED", name)
 
 
@@ -155,7 +155,7 @@ def _identify(published: _PublishedColumn) -> str | None:
 
 def _is_place(published: _PublishedColumn) -> bool:
     """Return whether a column shows places below a state, but for three digits of ZIP codes."""
-    declared = published.declared
+    declared = published.declaration
     if isinstance(declared, Postcodes):
         return declared.country != "US"
     if isinstance(declared, Geo):
@@ -174,7 +174,7 @@ def _is_states(declared: Groups) -> bool:
 
 def _shows_days(published: _PublishedColumn) -> bool:
     """Return whether more of a date is shown than its year."""
-    declared = published.declared
+    declared = published.declaration
     if isinstance(declared, Dates):
         finest = declared.levels[published.level :]
         return bool(finest) and finest[0] not in _YEARS
@@ -183,7 +183,7 @@ def _shows_days(published: _PublishedColumn) -> bool:
 
 def _shows_old_ages(published: _PublishedColumn) -> bool:
     """Return whether ages above 89 are told from each other."""
-    declared, column = published.declared, published.column
+    declared, column = published.declaration, published.column
     if isinstance(declared, Intervals):
         return declared.high > OLDEST
     if column.role == "noisy":
@@ -193,7 +193,7 @@ def _shows_old_ages(published: _PublishedColumn) -> bool:
 
 def _shows_old_births(published: _PublishedColumn, year: int) -> bool:
     """Return whether years of birth of people above 89 are told from each other."""
-    declared, first = published.declared, year - OLDEST
+    declared, first = published.declaration, year - OLDEST
     if isinstance(declared, Dates):
         return declared.low.year < first
     if isinstance(declared, Intervals):  # which may begin long before anybody was born
