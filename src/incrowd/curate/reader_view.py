@@ -219,11 +219,12 @@ def _list_finest(file: SpecFile) -> Iterator[ReaderColumn]:
     """Yield the published columns of a release whose columns have their finest declared values."""
     release = file.spec.release
     names = published_columns(file.spec, "quasi", "sensitive")
+    kind = "counted" if isinstance(release, TablesSpec) else "synthetic"
     if isinstance(release, TablesSpec) and release.tables:
         names = {name: names[name] for name in release.named_columns if name in names}
     for name, column in names.items():
         intervals = column.hierarchy is not None and column.hierarchy.intervals is not None
-        yield ReaderColumn(name, "unchanged", "finest declared values" if intervals else UNCHANGED)
+        yield ReaderColumn(name, "unchanged", f"{kind}, finest intervals" if intervals else kind)
 
 
 def _list_left_out(file: SpecFile) -> tuple[str, ...]:
