@@ -285,3 +285,13 @@ def test_categories_of_a_noisy_column_take_the_place_of_numbers() -> None:
     assert numbers.spec.columns["height"].other is None
     with pytest.raises(IncrowdError, match="two categories or more"):
         after(file, spec_edits.set_noisy_column(file, "height", {"values": "good"}))
+
+
+def test_seconds_of_a_search_go_with_it() -> None:
+    file = spec("method: k-anonymity, k: 5")
+    limited = after(file, spec_edits.set_release_fields(file, {"search_seconds": "1,5"}))
+    assert isinstance(release := release_of(limited), KAnonymitySpec)
+    assert release.search_seconds == 1.5
+    cuts = after(limited, spec_edits.set_release_fields(limited, {"algorithm": "mondrian"}))
+    assert isinstance(release := release_of(cuts), KAnonymitySpec)
+    assert release.search_seconds is None

@@ -122,9 +122,8 @@ class ReaderView:
         if vague:
             parts.append(f"noise as large as the values in {', '.join(vague)}")
         if self.lost and self.people is None:
-            parts.append(
-                f"{format_count(len(self.lost), 'value or table', 'values or tables')} at risk"
-            )
+            kind = "table" if self.rows is None else "column" if self.error else "value"
+            parts.append(f"{format_count(len(self.lost), kind, f'{kind}s')} at risk")
         elif self.rare:
             parts.append(f"values rarer than about {format_percent(self.rare, 0)} may vanish")
         return "; ".join(parts)

@@ -98,12 +98,12 @@ _NOT_WITH_NOISE = {
 _OF_ALGORITHM = {
     "loss": "ola", "candidates": "ola", "suppression": "ola", "levels": "ola", "cut": "mondrian",
     "reading": "suppress", "subsets": "suppress", "labels": "mondrian",
-    "payout": "ola",
+    "payout": "ola", "search_seconds": "ola",
 }  # fmt: skip
 _WHOLE = frozenset({"k", "slices", "population"})
 _NUMBERS = frozenset({
     "epsilon", "delta", "beta", "keep", "already_sampled", "search_epsilon", "suppression",
-    "confidence",
+    "confidence", "search_seconds",
 })  # fmt: skip
 _WORDS = frozenset({
     "draw", "scheme", "objective", "target", "algorithm", "loss", "candidates", "cut",
