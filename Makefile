@@ -145,8 +145,8 @@ java:
 # Processes of Java start in half the time when the classes of Spark are laid out for them
 $(VENV)/spark.jsa: $(VENV)/.test tests/support/java_archive.py | java
 	@echo "== Laying out the classes of Spark, for its tests"
-	@$(BIN)/python tests/support/java_archive.py >/dev/null 2>&1 || echo "== They could not be; tests start Java more slowly"
-	@touch $@
+	@$(BIN)/python tests/support/java_archive.py >/dev/null 2>&1 \
+		|| { rm -f $@; echo "== They could not be; tests start Java more slowly"; }
 
 # Tests of the studio need a browser
 browser:
