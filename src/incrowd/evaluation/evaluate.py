@@ -465,7 +465,7 @@ def open_release(
     return plain, ReleaseFacts(
         True,
         tables,
-        make_count_noise(release.parameters),
+        None if certificate.links else make_count_noise(release.parameters),
         release.parameters,
         None if epsilon is None else (epsilon, delta or 0.0),
         tuple(certificate.events),

@@ -341,6 +341,8 @@ def _explain_parameters(certificate: Certificate) -> list[tuple[str, str, str]]:
                 meaning = "a rule for every class"
             elif name == "k" and certificate.rows_per_group > 1:
                 meaning = "the least number of people in a published group"
+            elif name == "k" and certificate.links is not None:
+                meaning = "the least number of households of a published type"
             elif name == "k" and certificate.has_noisy_counts:
                 meaning = "the least number of input rows in a published group"
             text = value if isinstance(value, str) else format_exact(value)
@@ -366,6 +368,7 @@ _MEANINGS = {
     "slices_epsilon": "the part of ε that was spent on choosing the columns of each file",
     "already_sampled": "the probability with which each member of the population was included in "
     "the input, as the curator asserts",
+    "people_per_household": "the largest number of people of a household that were used",
     "size": "the table size that decided parameters, public knowledge as the curator asserts",
     "information": "the total precision of the measured tables: a measurement costs the squared "
     "length by which one row moves it, over the variance of its noise",
