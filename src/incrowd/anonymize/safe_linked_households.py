@@ -32,7 +32,7 @@ depend on the scheme.
 
 **Choice of levels.** A household raises the count of one type by one at every scheme, so a score
 that sums, over types, a weight of the type times a ramp of its count has the sensitivity of one
-row, whatever m is (:func:`search_household_scheme`).
+row, whatever m is (:mod:`incrowd.anonymize.household_search`).
 """
 
 from __future__ import annotations
@@ -60,9 +60,7 @@ class LinkedRows:
     keys: Places
 
 
-def link_households(
-    types: HouseholdTypes, published: Frequencies, bits: Randomness
-) -> LinkedRows:
+def link_households(types: HouseholdTypes, published: Frequencies, bits: Randomness) -> LinkedRows:
     """Give each published household a key at random, and return the rows of both tables.
 
     ``published`` has the numbers of types that are published, with their households. Households

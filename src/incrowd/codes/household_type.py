@@ -68,7 +68,8 @@ class HouseholdTypes:
     @property
     def sizes(self) -> Counts:
         """The number of people of each type."""
-        return np.diff(self.starts, append=len(self.members))
+        sizes: Counts = np.diff(self.starts, append=len(self.members))
+        return sizes
 
     @property
     def first_members(self) -> Places:
@@ -86,7 +87,8 @@ class HouseholdTypes:
         sizes = self.sizes[types]
         ends = np.cumsum(sizes)
         within = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - sizes, sizes)
-        return self.members[np.repeat(self.starts[types], sizes) + within]
+        places: Places = self.members[np.repeat(self.starts[types], sizes) + within]
+        return places
 
 
 def list_household_types(sets: PersonSets) -> HouseholdTypes:

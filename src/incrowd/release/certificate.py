@@ -214,10 +214,10 @@ class Certificate(_CertificatePart):
 
     Where several tables are released, ``slices`` holds what is each one's own; the parameters, at
     the top, are those of all together; a ``layout`` says that they are no slices but households and
-    people, ``links`` what is known of the keys that link these. ``shares`` are columns that were counted beside them, ``combined`` those that several
-    slices show. A ``rehearsal`` is of a table that was made up. ``assertions`` is the hash of the
-    file with what the curator says about the release, ``metadata`` names the formats in which the
-    release is described.
+    people, ``links`` what is known of the keys that link these. ``shares`` are columns that were
+    counted beside them, ``combined`` those that several slices show. A ``rehearsal`` is of a table
+    that was made up. ``assertions`` is the hash of the file with what the curator says about the
+    release, ``metadata`` names the formats in which the release is described.
     """
 
     format: Literal[1]

@@ -85,9 +85,7 @@ def _check_sizes(certificate: Certificate, keys: Counts, sizes: Counts) -> list[
                 "HOUSEHOLD_TYPES_TOO_SMALL", types=small, what=what, least=least, smallest=smallest
             )
         )
-    counted = HouseholdLinks(
-        types=len(sizes), smallest_type=smallest, largest_household=largest
-    )
+    counted = HouseholdLinks(types=len(sizes), smallest_type=smallest, largest_household=largest)
     if counted != certificate.links:
         findings.append(make_finding("LINKS_DIFFER", **counted.model_dump()))
     return findings
@@ -109,9 +107,7 @@ def _read_keys(table: ReleasedTable) -> Counts | None:
     return np.array(keys, dtype=np.int64)
 
 
-def _code_rows(
-    tables: Sequence[ReleasedTable], parts: Sequence[Slice]
-) -> tuple[Codes, Codes]:
+def _code_rows(tables: Sequence[ReleasedTable], parts: Sequence[Slice]) -> tuple[Codes, Codes]:
     """Return the labels of both files as codes, those of a column the same in both."""
     own = sorted(parts[0].scheme)
     names = [*own, *sorted(set(parts[1].scheme) - set(own))]

@@ -38,8 +38,8 @@ def write_household_files(facts: Facts) -> Iterator[Sentence]:
         "household_files",
         "Households are published whole. The type of a household is its labels together with those "
         f"of its people, of whom up to {most} were used, chosen at random before anything else "
-        "was. Groups are types, and numbers of rows in a group are numbers of households of a type. "
-        "ε and δ are those of both files. Households without people in the input are in neither.",
+        "was. Groups are types, and a count is a number of households of a type. ε and δ are those "
+        "of both files. Households without people in the input are in neither.",
     )
     yield make_sentence(
         "household_size",

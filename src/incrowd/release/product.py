@@ -234,10 +234,10 @@ class MethodResult:
 
     ``events`` are what it spends, ``promise`` what it guarantees; ``shares`` are the columns that
     are counted beside the tables; ``original`` are the tuples of all columns. ``layout`` names what
-    several tables are, if they are no slices, ``links`` what keys link. ``reasons`` tell why a scheme was used; they depend
-    on no data. ``synthetic`` is what is published beside synthetic rows. Tables of counts have no
-    products: ``tabulation`` is all that is published of them, and ``true_counts`` counts the cells
-    of the private table.
+    several tables are, if they are no slices, ``links`` what keys link. ``reasons`` tell why a
+    scheme was used; they depend on no data. ``synthetic`` is what is published beside synthetic
+    rows. Tables of counts have no products: ``tabulation`` is all that is published of them, and
+    ``true_counts`` counts the cells of the private table.
     """
 
     products: tuple[Product, ...]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from incrowd.anonymize.household_search import refuse_many_schemes
 from incrowd.anonymize.safe_households import select_households
 from incrowd.codes.counted_table import CountedTable
 from incrowd.codes.household_type import HouseholdMembers
@@ -19,7 +20,7 @@ from incrowd.methods.safe.linked_households import (
     make_linked_products,
 )
 from incrowd.methods.safe.remote_counts import RemoteCountedTable
-from incrowd.methods.safe.scheme import SafeScheme, draw_leveled_product
+from incrowd.methods.safe.scheme import SafeScheme, SearchedScheme, draw_leveled_product
 from incrowd.privacy.split import BudgetSplit
 from incrowd.release.layout import HOUSEHOLDS_AND_PEOPLE, LINKED_HOUSEHOLDS, Layout
 from incrowd.release.product import Product
@@ -79,6 +80,11 @@ class HouseholdProducts:
         """What the two files are."""
         return LINKED_HOUSEHOLDS if self.is_linked else HOUSEHOLDS_AND_PEOPLE
 
+    def refuse_scheme(self, scheme: SafeScheme) -> None:
+        """Refuse more schemes than whole households can be counted at."""
+        if self.is_linked and isinstance(scheme, SearchedScheme):
+            refuse_many_schemes(scheme.make_lattice(self._declared.names))
+
     def make_linked(
         self,
         table: PeopleTable,
@@ -88,9 +94,7 @@ class HouseholdProducts:
     ) -> LinkedProducts:
         """Make both tables of whole households, with the keys that link them."""
         members = HouseholdMembers.from_people(table, self.names)
-        return make_linked_products(
-            members, scheme, self._declared, self._release, split, context
-        )
+        return make_linked_products(members, scheme, self._declared, self._release, split, context)
 
     def make_products(
         self,

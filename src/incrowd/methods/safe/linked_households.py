@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from incrowd.anonymize.household_search import search_household_scheme
 from incrowd.anonymize.safe_linked_households import link_households
 from incrowd.arrays import Codes, Places
 from incrowd.codes.counted_table import PublishedTable
@@ -14,7 +16,8 @@ from incrowd.codes.household_type import HOUSEHOLD_KEY, HouseholdMembers
 from incrowd.codes.person_sets import PeopleTable
 from incrowd.methods.base import MakeContext, sort_labels
 from incrowd.methods.safe.draw import CellDraw, make_draws
-from incrowd.methods.safe.scheme import FixedScheme, SafeScheme
+from incrowd.methods.safe.scheme import FixedScheme, SafeScheme, SearchedScheme
+from incrowd.privacy.presentation import read_as_decimal
 from incrowd.privacy.split import BudgetSplit
 from incrowd.release.household_links import HouseholdLinks
 from incrowd.release.product import Product
@@ -44,10 +47,20 @@ def make_linked_products(
     context: MakeContext,
 ) -> LinkedProducts:
     """Choose levels where they are to be chosen, draw types of households, drop what is rare."""
-    draws = make_draws(split, release, context.bits)
-    assert isinstance(scheme, FixedScheme)
-    (draw,) = draws
-    levels = tuple(scheme.levels[name] for name in table.names)
+    draws = {draw.ramp: draw for draw in make_draws(split, release, context.bits)}
+    if isinstance(scheme, FixedScheme):
+        (draw,) = draws.values()
+        levels = tuple(scheme.levels[name] for name in table.names)
+    else:
+        context.step("search")
+        assert isinstance(scheme, SearchedScheme)
+        chosen = search_household_scheme(
+            table, scheme.make_lattice(table.names), list(draws),
+            epsilon=read_as_decimal(split.selections[0]), power=release.detail_power,
+            weights=np.array([declared.columns[name].weight for name in table.names]),
+            bits=context.bits, progress=context.progress,
+        )  # fmt: skip
+        draw, levels = draws[chosen.ramp], chosen.levels
     return _draw_linked_products(table.roll_up(levels).merge_labels(), declared, draw, context)
 
 
@@ -94,7 +107,8 @@ def _make_product(
     )
     ranked = [sort_labels(texts) for texts in labels]
     ranks = [rank[codes[:, at]] for at, (_, rank) in enumerate(ranked)]
-    order = np.lexsort((*reversed(ranks), keys))
+    sort_keys: list[Any] = [*reversed(ranks), keys]
+    order = np.lexsort(sort_keys)
     coded = {
         name: (texts, rank[order])
         for name, (texts, _), rank in zip(names, ranked, ranks, strict=True)

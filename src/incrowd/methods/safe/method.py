@@ -13,6 +13,7 @@ from incrowd.errors import IncrowdError
 from incrowd.methods.base import (
     MakeContext,
     PlannedRelease,
+    WholeHouseholds,
     get_unit_fields,
     published_columns,
     refuse_unconfirmed,
@@ -83,6 +84,7 @@ class Safe:
             self.asserted[PEOPLE_PER_HOUSEHOLD] = float(self._person.rows)
         self._reasons = (*scheme_reasons, *draw_reasons)
         if self._households is not None:
+            self._households.refuse_scheme(self._scheme)
             self._reasons += (self._households.reason,)
         self._split = self._split_budget()
         self.notes = find_noisier_totals(self._split)
@@ -197,8 +199,14 @@ class Safe:
         tables = tuple(self._scheme.level_limits(names) for names in parts)
         return PlannedRelease(
             self._declared, tables, draw.publish_probability, draw.crowd,
-            "people" if self._per_group == 1 else "rows",
+            "people" if self._per_group == 1 else "rows", self._whole_households,
         )  # fmt: skip
+
+    @property
+    def _whole_households(self) -> WholeHouseholds | None:
+        if self._households is None or self._person is None or not self._is_linked:
+            return None
+        return WholeHouseholds(self._households.names, self._person.rows)
 
     def find_count_error(self, column: str) -> int | None:
         """Return what the count of a value of a column beside the rows is within, in 19 of 20.
