@@ -173,13 +173,13 @@ class _HouseholdSearch:
         weights = self._weigh_types(table, node)
         for number, ramp in enumerate(self._ramps):
             psi = ramp.compute_psi(types.counts)
-            here = (number, *place)
-            if self._is_open[here]:
-                noisy = int((weights * psi).sum()) + int(self._noise[here])
+            candidate = (number, *place)
+            if self._is_open[candidate]:
+                noisy = int((weights * psi).sum()) + int(self._noise[candidate])
                 rank = (noisy, -number, tuple(-level for level in node))
                 if self._best is None or rank > self._rank_best():
                     self._best = (noisy, number, node)
-            self._is_open[here] = False
+            self._is_open[candidate] = False
             finer = self._lattice.slice_finer(node)
             bounds = self._bound[number][finer]
             most = self._best_weight[finer] * (W * _SLACK)

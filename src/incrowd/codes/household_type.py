@@ -23,23 +23,23 @@ HOUSEHOLD_KEY = "household_key"  # the column that links households and their pe
 class HouseholdMembers(PeopleTable):
     """People with the columns of their households; every used person counts.
 
-    ``own`` names the columns of the household. Selected by those alone, households count, each
+    ``own_columns`` are those of the household. Selected by those alone, households count, each
     once.
     """
 
-    own: tuple[str, ...]
+    own_columns: tuple[str, ...]
 
     @classmethod
-    def from_people(cls, table: PeopleTable, own: Sequence[str]) -> HouseholdMembers:
-        """Return people who were counted by rows as those of households, with columns ``own``."""
+    def from_people(cls, table: PeopleTable, own_columns: Sequence[str]) -> HouseholdMembers:
+        """Return people who were counted by rows as those of households, with ``own_columns``."""
         return cls(
             table.names, table.hierarchies, table.levels, table.frequencies, table.sets,
-            tuple(own),
+            tuple(own_columns),
         )  # fmt: skip
 
     def select_columns(self, names: Sequence[str]) -> PeopleTable:
         """Return the tuples of some of the columns: of people or, of their own, of households."""
-        if not set(names) <= set(self.own):
+        if not set(names) <= set(self.own_columns):
             return super().select_columns(names)
         once = PeopleTable(
             self.names, self.hierarchies, self.levels, self.frequencies,

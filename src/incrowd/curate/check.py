@@ -150,9 +150,8 @@ def _find_forecasts(file: SpecFile) -> Iterator[Finding]:
     from incrowd.curate.recommend import recommend_method
 
     with suppress(IncrowdError):
-        if file.spec.household is not None:  # for which there is one method
-            return
-        if (recommendation := recommend_method(file)) is not None:
+        recommendation = recommend_method(file)
+        if recommendation is not None and file.spec.household is None:  # which has one method
             yield recommendation.find()
     with suppress(IncrowdError):
         yield from find_risk_of_values(file)

@@ -37,13 +37,13 @@ def _forecast_households(file: SpecFile, people: int) -> Finding:
     """Return the forecast for the stated size, beside that of files without a key."""
     if not isinstance(file.spec.size, int):
         return make_finding("HOUSEHOLDS_WHOLE", people=people)
-    whole = expect(None, file).each[0].rows or 0.0
+    whole_share = expect(None, file).each[0].rows or 0.0
     apart = None
     with suppress(IncrowdError):  # a sample of two tables is refused
         apart = expect(None, file.preview_entries({("household", "linked"): False})).each[0].rows
     return make_finding(
-        "HOUSEHOLDS_LIKELY_LOST" if whole < _FEW else "HOUSEHOLDS_LIKELY_KEPT",
-        size=file.spec.size, people=people, rows=whole,
+        "HOUSEHOLDS_LIKELY_LOST" if whole_share < _FEW else "HOUSEHOLDS_LIKELY_KEPT",
+        size=file.spec.size, people=people, rows=whole_share,
         apart=None if apart is None else format_percent(apart),
     )  # fmt: skip
 
@@ -61,5 +61,5 @@ def _count_households(file: SpecFile, unit: PersonId, table: Table) -> Iterator[
     levels = tuple(limits[name][0] for name in members.names)
     counts = members.roll_up(levels).merge_labels().types.counts
     if len(counts):
-        kept = float(planned.likely(counts.astype(float)) @ counts / counts.sum())
-        yield make_finding("HOUSEHOLDS_EXPECTED_LOST", rows=1 - kept)
+        kept_share = float(planned.likely(counts.astype(float)) @ counts / counts.sum())
+        yield make_finding("HOUSEHOLDS_EXPECTED_LOST", rows=1 - kept_share)

@@ -28,25 +28,25 @@ from incrowd.measure.forecast import (
 class HouseholdForecast(TableForecast):
     """What households with their people can be expected to publish, at any levels and number.
 
-    ``columns`` has those of households, named by ``own``, and those of people. A household has up
-    to ``people`` of these.
+    ``columns`` has those of households, named by ``own_columns``, and those of people. A household
+    has up to ``people`` of these.
     """
 
     def __init__(
         self,
         columns: Mapping[str, Mapping[int, GroupShares]],
         likely: Callable[[Floats], Floats],
-        own: Collection[str],
+        own_columns: Collection[str],
         people: int,
     ) -> None:
-        self._own, self._people = frozenset(own), people
+        self._own_columns, self._people = frozenset(own_columns), people
         self._shift = math.ceil(math.lgamma(people + 1) * PER_NAT)
         super().__init__(columns, likely)
 
     def _count_points(self) -> int:
         width = 0.0
         for name in self._columns:
-            times = 1 if name in self._own else self._people
+            times = 1 if name in self._own_columns else self._people
             width += times * (2 - PER_NAT * self._find_smallest_log(name))
         return round_up_points(width + 2 * PER_NAT * (1 + math.log(self._people)) + self._shift)
 
@@ -55,7 +55,7 @@ class HouseholdForecast(TableForecast):
         ones = np.ones(self._points // 2 + 1, dtype=np.complex128)
         household, person = ones, ones
         for name, level in levels.items():
-            if name in self._own:
+            if name in self._own_columns:
                 household = household * self._waves[name, level]
             else:
                 person = person * self._waves[name, level]

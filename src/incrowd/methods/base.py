@@ -65,7 +65,7 @@ class PlannedRelease:
 class WholeHouseholds:
     """The columns of households that are published whole, and the most people of one."""
 
-    own: tuple[str, ...]
+    own_columns: tuple[str, ...]
     people: int
 
 

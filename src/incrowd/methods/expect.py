@@ -339,7 +339,9 @@ def forecast_release(
     from incrowd.measure.household_forecast import HouseholdForecast  # which few releases need
 
     columns = _expect_columns(planned.declared, limits, assumption)
-    return HouseholdForecast(columns, planned.likely, planned.whole.own, planned.whole.people)
+    return HouseholdForecast(
+        columns, planned.likely, planned.whole.own_columns, planned.whole.people
+    )
 
 
 def forecast_table(

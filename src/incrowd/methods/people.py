@@ -62,8 +62,8 @@ def count_by_unit(table: Table, declared: ColumnHierarchies, spec: Spec) -> Coun
     household = spec.household
     if isinstance(spec.unit, PersonId) and household is not None and household.linked:
         people = count_people(table, declared, spec.unit.id, per_group=spec.unit.rows)
-        own = [name for name in declared.names if name in household.columns]
-        return HouseholdMembers.from_people(people, own)
+        own_columns = [name for name in declared.names if name in household.columns]
+        return HouseholdMembers.from_people(people, own_columns)
     if isinstance(spec.unit, PersonId) and spec.unit.rows > 1:
         return count_people(table, declared, spec.unit.id, per_group=spec.unit.per_group)
     return count_tuples(table, declared)

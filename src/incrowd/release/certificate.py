@@ -27,7 +27,12 @@ from incrowd.release.guarantee_terms import (
     derive_terms,
 )
 from incrowd.release.household_links import HouseholdLinks
-from incrowd.release.layout import LAYOUT_FILES, LINKED_HOUSEHOLDS, Layout
+from incrowd.release.layout import (
+    LAYOUT_FILES,
+    LINKED_HOUSEHOLDS,
+    PEOPLE_PER_HOUSEHOLD,
+    Layout,
+)
 from incrowd.release.parameters import METHODS, Parameters, list_aggregates
 from incrowd.release.shares_combined import CombinedRows
 from incrowd.release.shares_part import ShareTable
@@ -329,6 +334,7 @@ class Certificate(_CertificatePart):
         """The largest number of rows of one person that were used, where a person is the unit."""
         return (
             max((_get_whole(table.parameters, ROWS_PER_PERSON) for table in self.tables), default=0)
+            or _get_whole(self.parameters, PEOPLE_PER_HOUSEHOLD)
             or 1
         )
 

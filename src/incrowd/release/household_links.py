@@ -62,8 +62,9 @@ def check_links(folder: Path, certificate: Certificate) -> list[Finding]:
     if not np.array_equal(np.unique(person_keys), np.arange(1, number + 1)):
         return [make_finding("KEYS_DIFFER", households=names[0], people=names[1])]
     codes = _code_rows((households, people), certificate.tables)
-    own = codes[0][np.argsort(household_keys)]
-    strangers = int((codes[1][:, : own.shape[1]] != own[person_keys - 1]).any(axis=1).sum())
+    by_key = codes[0][np.argsort(household_keys)]
+    is_other = codes[1][:, : by_key.shape[1]] != by_key[person_keys - 1]
+    strangers = int(is_other.any(axis=1).sum())
     if strangers:
         return [make_finding("HOUSEHOLD_VALUES_DIFFER", rows=strangers, file=names[1])]
     sizes = _count_types(person_keys, codes[1])
@@ -85,9 +86,9 @@ def _check_sizes(certificate: Certificate, keys: Counts, sizes: Counts) -> list[
                 "HOUSEHOLD_TYPES_TOO_SMALL", types=small, what=what, least=least, smallest=smallest
             )
         )
-    counted = HouseholdLinks(types=len(sizes), smallest_type=smallest, largest_household=largest)
-    if counted != certificate.links:
-        findings.append(make_finding("LINKS_DIFFER", **counted.model_dump()))
+    recomputed = HouseholdLinks(types=len(sizes), smallest_type=smallest, largest_household=largest)
+    if recomputed != certificate.links:
+        findings.append(make_finding("LINKS_DIFFER", **recomputed.model_dump()))
     return findings
 
 
@@ -109,11 +110,11 @@ def _read_keys(table: ReleasedTable) -> Counts | None:
 
 def _code_rows(tables: Sequence[ReleasedTable], parts: Sequence[Slice]) -> tuple[Codes, Codes]:
     """Return the labels of both files as codes, those of a column the same in both."""
-    own = sorted(parts[0].scheme)
-    names = [*own, *sorted(set(parts[1].scheme) - set(own))]
+    shared = sorted(parts[0].scheme)
+    names = [*shared, *sorted(set(parts[1].scheme) - set(shared))]
     places: dict[str, dict[object, int]] = {name: {} for name in names}
     coded = []
-    for table, columns in zip(tables, (own, names), strict=True):
+    for table, columns in zip(tables, (shared, names), strict=True):
         rows = [np.zeros((0, len(columns)), dtype=np.int32)]
         for frame in table.iter_frames(1 << 20) if table.rows() else ():
             chunk = [

@@ -19,6 +19,7 @@ from jinja2.nodes import EvalContext
 
 from incrowd.codes.counted_table import COUNT
 from incrowd.codes.hierarchy import ROOT
+from incrowd.codes.household_type import HOUSEHOLD_KEY
 from incrowd.codes.level_words import NOTHING
 from incrowd.privacy.draw_parameters import build_noise_spread, get_threshold
 from incrowd.privacy.protection import (
@@ -186,6 +187,7 @@ def _make_model(certificate: Certificate) -> dict[str, Any]:
         "uses": list(list_use_examples(certificate)),
         "forms": _group_forms(certificate),
         "count": COUNT,
+        "household_key": HOUSEHOLD_KEY,
         **fill_shares(certificate.shares or (), certificate.rows_per_person),
     }
 

@@ -73,11 +73,11 @@ def _draw_linked_products(
     published = draw.draw_published_cells(types.frequencies, context.bits)
     linked = link_households(types, published, context.bits)
     keys = np.arange(1, len(linked.households) + 1)
-    own = [table.names.index(name) for name in table.own]
+    own_places = [table.names.index(name) for name in table.own_columns]
+    codes = table.frequencies.codes[linked.households][:, own_places]
     households = _make_product(
-        table.select_columns(table.own), table.frequencies.codes[linked.households][:, own], keys,
-        declared, draw, context,
-    )  # fmt: skip
+        table.select_columns(table.own_columns), codes, keys, declared, draw, context
+    )
     people = _make_product(
         table, table.frequencies.codes[linked.people], linked.keys, declared, draw, context
     )
