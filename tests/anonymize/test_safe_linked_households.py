@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 from support.household_law import (
     LinkedLaw,
+    Rows,
     find_type,
     list_ordered_neighbors,
     list_types,
@@ -30,7 +32,7 @@ from incrowd.codes.frequency import Frequencies
 from incrowd.codes.household_type import HouseholdMembers
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.draw_parameters import CountsEvent
-from incrowd.privacy.events import GaussianCounts, GeometricCounts, SafeRelease
+from incrowd.privacy.events import Event, GaussianCounts, GeometricCounts, SafeRelease
 from incrowd.privacy.randomness import SeededRandomness
 
 RAMPS = (make_ramp(2, 1.0),)
@@ -76,7 +78,8 @@ class DrawnHouseholds(LinkedLaw):
     release = SafeRelease(2, 0.5)
 
     def show_cells(self, cells: Cells) -> dict[Cells, float]:
-        k, beta, outcome = self.release.k, self.release.beta, {(): 1.0}
+        k, beta = self.release.k, self.release.beta
+        outcome: dict[Cells, float] = {(): 1.0}
         for code, count in cells:
             chances = {0: float(stats.binom.cdf(k - 1, count, beta))}
             chances |= {j: float(stats.binom.pmf(j, count, beta)) for j in range(k, count + 1)}
@@ -87,7 +90,7 @@ class DrawnHouseholds(LinkedLaw):
         return outcome
 
     @property
-    def events(self) -> list[SafeRelease]:  # type: ignore[override]
+    def events(self) -> list[Event]:
         return [self.release]
 
 
@@ -105,7 +108,7 @@ def test_every_published_household_agrees_with_k_of_the_input() -> None:
             for bounded, _ in list_bounded(people, 2):
                 true = Counter(find_type(FIXED, x, (0, 0)) for x in bounded)
                 for rows in law.show_tables(bounded, (0, 0)):
-                    fewest |= {true[members] for _, members in rows}  # type: ignore[misc]
+                    fewest |= {true[members] for _, members in rows}
     assert min(fewest) == k
 
 
@@ -151,7 +154,7 @@ class KeysOfTheInput(LinkedLaw):
 
     def give_keys(
         self, table: HouseholdMembers, published: Frequencies, people: People, node: Node
-    ) -> dict[tuple[object, ...], float]:
+    ) -> Rows:
         left = dict(zip(published.codes[:, 0].tolist(), published.counts.tolist(), strict=True))
         numbers = {kind: number for number, kind in enumerate(list_types(table))}
         rows = []
@@ -170,7 +173,7 @@ class KeysKept(LinkedLaw):
 
     def give_keys(
         self, table: HouseholdMembers, published: Frequencies, people: People, node: Node
-    ) -> dict[tuple[object, ...], float]:
+    ) -> Rows:
         shown = {list_types(table)[number] for number in published.codes[:, 0].tolist()}
         kinds = [find_type(self.problem, household, node) for household in people]
         keys = tuple((number, kind) for number, kind in enumerate(kinds) if kind in shown)
@@ -181,7 +184,7 @@ class KeysKept(LinkedLaw):
 class MembersApart(LinkedLaw):
     """People are dropped one by one: a row is shown where its own group is, by its own count."""
 
-    def show_tables(self, people: People, node: Node) -> dict[tuple[object, ...], float]:
+    def show_tables(self, people: People, node: Node) -> Rows:
         if not people:
             return {(): 1.0}
         table = make_members(self.problem, people, node)
@@ -189,7 +192,7 @@ class MembersApart(LinkedLaw):
             ((number,), int(count)) for number, count in enumerate(table.frequencies.counts)
         )
         labels = list(map(tuple, table.frequencies.codes.tolist()))
-        outcome: dict[tuple[object, ...], float] = {}
+        outcome: Rows = {}
         for shown, chance in self.show_cells(rows).items():
             visible = {labels[code[0]] for code, _ in shown}
             households = tuple(
@@ -230,7 +233,7 @@ class FinerSearch(LinkedLaw):
     """The search has a quarter of the noise that it needs."""
 
     @property
-    def search_rate(self) -> object:  # type: ignore[override]
+    def search_rate(self) -> Any:
         return super().search_rate * 4
 
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -21,6 +22,7 @@ from support.search_law import Distribution
 from incrowd.anonymize import household_search, safe_linked_households
 from incrowd.anonymize.lattice import Node
 from incrowd.anonymize.safe_linked_households import LinkedRows, link_households
+from incrowd.anonymize.safe_search import ChosenScheme
 from incrowd.arrays import Counts
 from incrowd.codes.frequency import Frequencies
 from incrowd.codes.household_type import HouseholdMembers
@@ -30,6 +32,7 @@ from incrowd.privacy.events import Event, Selection
 from incrowd.privacy.randomness import Randomness, SeededRandomness
 
 Type = tuple[tuple[int, ...], ...]
+Rows = dict[Any, float]
 _FEW = 3  # households that are given keys in every order
 
 
@@ -88,12 +91,13 @@ class LinkedLaw(PeopleLaw):
 
     def give_keys(
         self, table: HouseholdMembers, published: Frequencies, people: People, node: Node
-    ) -> dict[tuple[object, ...], float]:
+    ) -> Rows:
         """Every outcome of the keys, by every order that the bits may name.
 
         Of many households one order stands for all: they are equally likely whatever the table is.
         """
-        total, outcome = published.total, {}
+        total = published.total
+        outcome: Rows = {}
         orders = list(itertools.permutations(range(total))) if total <= _FEW else [range(total)]
         codes = table.frequencies.codes
         with pytest.MonkeyPatch.context() as patch:
@@ -113,12 +117,12 @@ class LinkedLaw(PeopleLaw):
                 outcome[key] = outcome.get(key, 0.0) + 1 / len(orders)
         return outcome
 
-    def show_tables(self, people: People, node: Node) -> dict[tuple[object, ...], float]:
+    def show_tables(self, people: People, node: Node) -> Rows:
         if not people:
             return {(): 1.0}
         table = make_members(self.problem, people, node)
         cells = tuple(((n,), int(count)) for n, count in enumerate(self.count_types(table)))
-        result: dict[tuple[object, ...], float] = {}
+        result: Rows = {}
         for shown, chance in self.show_cells(cells).items():
             published = Frequencies(
                 np.array([code for code, _ in shown], np.int32).reshape(-1, 1),
@@ -152,7 +156,7 @@ class LinkedLaw(PeopleLaw):
     def __call__(self, people: People) -> Distribution:
         if people in self._known:
             return self._known[people]
-        distribution: Distribution = {}
+        distribution: dict[Any, float] = {}
         for bounded, weight in self.bound_rows(people):
             choices = zip(self.problem.nodes, self.compute_choices(bounded), strict=True)
             for number, (node, share) in enumerate(choices):
@@ -170,7 +174,7 @@ class LinkedLaw(PeopleLaw):
 
 def run_household_search(
     problem: PeopleProblem, people: People, epsilon: Fraction, *, seed: int = 0
-) -> household_search.ChosenScheme:
+) -> ChosenScheme:
     return household_search.search_household_scheme(
         make_members(problem, people, (0, 0)), problem.lattice, problem.ramps, epsilon=epsilon,
         power=problem.power, weights=problem.shares, bits=SeededRandomness(seed),
