@@ -84,8 +84,8 @@ class DrawnHouseholds(LinkedLaw):
             chances = {0: float(stats.binom.cdf(k - 1, count, beta))}
             chances |= {j: float(stats.binom.pmf(j, count, beta)) for j in range(k, count + 1)}
             outcome = {
-                (*shown, (code, j)) if j else shown: x * y
-                for (shown, x), (j, y) in itertools.product(outcome.items(), chances.items())
+                (*cells_before, (code, j)) if j else cells_before: x * y
+                for (cells_before, x), (j, y) in itertools.product(outcome.items(), chances.items())
             }
         return outcome
 
@@ -122,8 +122,8 @@ def test_types_are_multisets_of_the_labels_of_people() -> None:
         )
         for node in itertools.product((0, 1), (0, 1)):
             table = make_members(problem, people, node)
-            counted = dict(zip(list_types(table), table.types.counts.tolist(), strict=True))
-            assert counted == Counter(find_type(problem, x, node) for x in people)
+            by_type = dict(zip(list_types(table), table.types.counts.tolist(), strict=True))
+            assert by_type == Counter(find_type(problem, x, node) for x in people)
             by_region = table.select_columns(["region"])
             assert by_region.frequencies.total == len(people)
             assert table.frequencies.total == sum(map(len, people))
@@ -174,9 +174,9 @@ class KeysKept(LinkedLaw):
     def give_keys(
         self, table: HouseholdMembers, published: Frequencies, people: People, node: Node
     ) -> Rows:
-        shown = {list_types(table)[number] for number in published.codes[:, 0].tolist()}
+        visible = {list_types(table)[number] for number in published.codes[:, 0].tolist()}
         kinds = [find_type(self.problem, household, node) for household in people]
-        keys = tuple((number, kind) for number, kind in enumerate(kinds) if kind in shown)
+        keys = tuple((number, kind) for number, kind in enumerate(kinds) if kind in visible)
         outcome = super().give_keys(table, published, people, node)
         return {(*key, keys): chance for key, chance in outcome.items()}
 
@@ -193,8 +193,8 @@ class MembersApart(LinkedLaw):
         )
         labels = list(map(tuple, table.frequencies.codes.tolist()))
         outcome: Rows = {}
-        for shown, chance in self.show_cells(rows).items():
-            visible = {labels[code[0]] for code, _ in shown}
+        for drawn_rows, chance in self.show_cells(rows).items():
+            visible = {labels[code[0]] for code, _ in drawn_rows}
             households = tuple(
                 sorted(tuple(row for row in find_type(self.problem, household, node)
                              if row in visible) for household in people)

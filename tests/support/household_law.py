@@ -123,10 +123,10 @@ class LinkedLaw(PeopleLaw):
         table = make_members(self.problem, people, node)
         cells = tuple(((n,), int(count)) for n, count in enumerate(self.count_types(table)))
         result: Rows = {}
-        for shown, chance in self.show_cells(cells).items():
+        for drawn_cells, chance in self.show_cells(cells).items():
             published = Frequencies(
-                np.array([code for code, _ in shown], np.int32).reshape(-1, 1),
-                np.array([count for _, count in shown], np.int64),
+                np.array([code for code, _ in drawn_cells], np.int32).reshape(-1, 1),
+                np.array([count for _, count in drawn_cells], np.int64),
             )
             for key, share in self.give_keys(table, published, people, node).items():
                 result[key] = result.get(key, 0.0) + chance * share

@@ -41,11 +41,15 @@ def _forecast_households(file: SpecFile, people: int) -> Finding:
     apart = None
     with suppress(IncrowdError):  # a sample of two tables is refused
         apart = expect(None, file.preview_entries({("household", "linked"): False})).each[0].rows
+    share = None if apart is None else format_percent(apart)
+    if whole_share < _FEW:
+        return make_finding(
+            "HOUSEHOLDS_LIKELY_LOST", size=file.spec.size, people=people, rows=whole_share,
+            apart=share,
+        )  # fmt: skip
     return make_finding(
-        "HOUSEHOLDS_LIKELY_LOST" if whole_share < _FEW else "HOUSEHOLDS_LIKELY_KEPT",
-        size=file.spec.size, people=people, rows=whole_share,
-        apart=None if apart is None else format_percent(apart),
-    )  # fmt: skip
+        "HOUSEHOLDS_LIKELY_KEPT", size=file.spec.size, people=people, rows=whole_share, apart=share
+    )
 
 
 def _count_households(file: SpecFile, unit: PersonId, table: Table) -> Iterator[Finding]:

@@ -88,7 +88,11 @@ def _check_sizes(certificate: Certificate, keys: Counts, sizes: Counts) -> list[
         )
     recomputed = HouseholdLinks(types=len(sizes), smallest_type=smallest, largest_household=largest)
     if recomputed != certificate.links:
-        findings.append(make_finding("LINKS_DIFFER", **recomputed.model_dump()))
+        findings.append(
+            make_finding(
+                "LINKS_DIFFER", types=len(sizes), smallest_type=smallest, largest_household=largest
+            )
+        )
     return findings
 
 

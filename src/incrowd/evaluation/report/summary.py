@@ -108,9 +108,9 @@ def _published(certificate: Certificate, evaluation: Evaluation, unused: int) ->
 def _describe_whole_households(certificate: Certificate) -> str:
     """Return what linked files show of households."""
     assert certificate.links is not None
-    drawn = "noisy counts" if certificate.has_noisy_counts else "a sample"
+    draw = "noisy counts" if certificate.has_noisy_counts else "a sample"
     return (
-        f"Households are published whole, with their people: {drawn} of "
+        f"Households are published whole, with their people: {draw} of "
         f"{certificate.tables[0].release.rows:,} households of {certificate.links.types:,} types. "
         "A type is all labels of a household and its people; a key links the files."
     )
