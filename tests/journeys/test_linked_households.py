@@ -18,12 +18,14 @@ from support.releases import forge_certificate, recertify
 from support.unjudged import publish_unjudged
 
 import incrowd as ic
+from incrowd.curate.person_rows import compare_rows_per_person
 from incrowd.curate.planned_guarantee import plan_guarantee
 from incrowd.engine.source import spark_engine
 from incrowd.errors import IncrowdError
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.release.certificate import Certificate, hash_file
+from incrowd.spec.file import load_spec
 from incrowd.spec.problem import SpecError
 
 KEY = "household_key"
@@ -112,6 +114,8 @@ def test_one_household_costs_what_one_row_costs(tmp_path: Path) -> None:
     planned = {item.key: item.text for item in plan_guarantee(make_linked_spec(4)).statement}
     for key in ("differential_privacy", "k_anonymity", "unit", "household_files", "key"):
         assert planned[key] == texts[key]
+    costs = compare_rows_per_person(load_spec(make_linked_spec(4)), choices=(1, 2, 6))
+    assert [(cost.rows, cost.crowd) for cost in costs] == [(2, 19), (4, 19), (6, 19)]
 
 
 @pytest.mark.parametrize("draw", ["counts", "sample"])
