@@ -52,9 +52,9 @@ def write_household_files(facts: Facts) -> Iterator[Sentence]:
 def describe_linked_k_anonymity(k: int) -> str:
     """Return behind how many households of the input a published one stands."""
     return (
-        f"The two files together are {k}-anonymous in households: each published household agrees "
-        f"with at least {k} input household{'s' if k > 1 else ''} in all labels, its own and those "
-        "of its people."
+        f"The two files together are {k}-anonymous in households: each published household has all "
+        f"labels of at least {k} input household{'s' if k > 1 else ''}, their own and those of "
+        "their used people."
     )
 
 
