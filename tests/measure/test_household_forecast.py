@@ -27,14 +27,14 @@ def publish(rows: Floats) -> Floats:
 
 def sum_over_types(size: float, people: int) -> float:
     """The expected share of published households, in which the same people have j! orders."""
-    shown = 0.0
+    published = 0.0
     for number in range(1, people + 1):
         for region, ages in itertools.product(REGION, itertools.product(AGE, repeat=number)):
             share = float(region * np.prod(ages))
             mean = size / people * share * math.factorial(number)
             below = sum(math.exp(-mean) * mean**j / math.factorial(j) for j in range(LEAST - 1))
-            shown += share * (1 - below) / people
-    return shown
+            published += share * (1 - below) / people
+    return published
 
 
 @pytest.mark.parametrize(("size", "people"), [(300, 1), (500, 2), (2000, 3), (20_000, 3)])
@@ -45,12 +45,12 @@ def test_the_forecast_is_the_sum_over_all_types(size: int, people: int) -> None:
 
 
 def test_a_household_of_one_person_is_a_row() -> None:
-    one = HouseholdForecast(COLUMNS, publish, ["region"], 1)
+    lone = HouseholdForecast(COLUMNS, publish, ["region"], 1)
     row = TableForecast(COLUMNS, publish)
     for size in (100, 400, 3000):
         for levels in ({"region": 0, "age": 0}, {"region": 1, "age": 0}):
             expected = row.predict_share(levels, size).rows
-            assert one.predict_share(levels, size).rows == pytest.approx(expected, abs=0.02)
+            assert lone.predict_share(levels, size).rows == pytest.approx(expected, abs=0.02)
 
 
 def test_more_people_need_more_households() -> None:

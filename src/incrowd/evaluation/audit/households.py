@@ -59,11 +59,11 @@ class HouseholdPair(CellPair):
         sizes = np.full(number, self.n if first else self.n - 1, dtype=np.int64)
         places = np.repeat(np.arange(number)[:, None], self.people, axis=1)
         sets = PersonSets(number, ((places, sizes),), self.people)
-        counted = PeopleTable(
+        household_table = PeopleTable(
             table.names, table.hierarchies, table.levels,
             Frequencies(table.frequencies.codes, sets.counts), sets,
         )  # fmt: skip
-        households, people = method.make(counted, context).products
+        households, people = method.make(household_table, context).products
         if isinstance(self.event, GeometricCounts) and households.parameters["r"] != self.event.r:
             return Counter()  # the coin fell on its other side
         return self._count_outcomes(people.shown.frequencies.counts // self.people)
