@@ -20,6 +20,7 @@ from incrowd.codes.grid import build_grid
 from incrowd.codes.hierarchy import Hierarchy, HierarchyError
 from incrowd.codes.values import canonicalize_value
 from incrowd.curate.alike_values import find_alike_values
+from incrowd.curate.whole_households import find_kept_households
 from incrowd.engine.count import count_tuples
 from incrowd.engine.source import open_spec_table
 from incrowd.engine.table import Engine, Table, TableError, Tally
@@ -134,6 +135,7 @@ def _find_expectations(file: SpecFile, table: Table) -> Iterator[Finding]:
     except IncrowdError:
         return
     yield from expectation.findings()
+    yield from find_kept_households(file, table)
     if file.spec.size is not None:
         yield from _find_forecasts(file)
     try:
@@ -148,7 +150,8 @@ def _find_forecasts(file: SpecFile) -> Iterator[Finding]:
     from incrowd.curate.recommend import recommend_method
 
     with suppress(IncrowdError):
-        if (recommendation := recommend_method(file)) is not None:
+        recommendation = recommend_method(file)
+        if recommendation is not None and file.spec.household is None:  # which has one method
             yield recommendation.find()
     with suppress(IncrowdError):
         yield from find_risk_of_values(file)

@@ -20,7 +20,7 @@ from incrowd.methods.expect import (
     aim_search,
     expect,
     find_power,
-    forecast_table,
+    forecast_release,
 )
 from incrowd.methods.registry import make_method
 from incrowd.methods.safe.method import Safe
@@ -79,8 +79,8 @@ def find_values_at_risk(spec: SpecSource, *, size: int | None = None) -> tuple[C
         assert isinstance(expectation, SyntheticExpectation)
         share = min(expectation.error / people, 1.0)
         return tuple(ColumnRisk(name, share) for name in planned.declared.names)
-    limits = dict(planned.tables[0])
-    forecast = forecast_table(planned.declared, limits, planned.likely, "concentrated")
+    limits = dict(planned.tables[0] if planned.whole is None else planned.tables[-1])
+    forecast = forecast_release(planned, limits, "concentrated")
     power = find_power(file.spec.release)
     levels = (
         forecast.find_finest_levels(people, _HALF)
