@@ -87,6 +87,7 @@ TINY, USUAL, HUGE = Fraction(1, 1000), Fraction(1, 2), Fraction(10**8)
 def search_by_boxes(patch: pytest.MonkeyPatch, data: st.DataObject) -> None:
     """Search box by box or not; with tuples merged always or not, and dropped always or not."""
     patch.setattr(module, "_BOXED", data.draw(st.sampled_from([0, 10**9])))
+    patch.setattr(module, "_JOINTLY", 0)
     patch.setattr(refined_cells, "_FEWER", data.draw(st.sampled_from([0, 4])))
     patch.setattr(refined_cells, "_DENSE", data.draw(st.sampled_from([0, 1 << 12])))
     patch.setattr(refined_cells, "_ALIVE", data.draw(st.sampled_from([0.0, 0.7, 1.0])))

@@ -65,6 +65,7 @@ _LISTED = 8  # so small a part of the lattice, or a smaller one, that may win is
 _BATCH = 32  # so many nodes are scored before it is looked again which may still win
 _FEWER = 2  # times fewer cells than tuples, and cells are counted in place of tuples
 _BOXED = 1 << 17  # a lattice of so many schemes, or more, is searched box by box
+_JOINTLY = 12  # of so many columns, or fewer, several ramps are scored by one count of cells
 _SLACK = 1 + 1e-6  # bounds are sums of floats; they must not fall below the truth
 
 
@@ -135,7 +136,8 @@ def search_scheme(
     )
     noise = noise_values.reshape(len(ramps), *lattice.shape)
     scorer = _SchemeScorer(rollups, lattice, power, weights, target)
-    if type(rollups) is Rollups and target is None and lattice.size >= _BOXED:
+    is_plain = type(rollups) is Rollups and target is None
+    if is_plain and lattice.size >= _BOXED and (len(ramps) == 1 or len(lattice.shape) > _JOINTLY):
         return _search_boxes(scorer, lattice, ramps, noise, weights, progress)
     candidates = find_balanced(lattice, rollups.hierarchies, weights)
     state = _SearchState(scorer, lattice, ramps, noise, candidates)

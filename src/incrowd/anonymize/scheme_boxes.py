@@ -38,7 +38,7 @@ from incrowd.arrays import Codes, Counts, Floats, Places
 _LARGE_NOISE = 1 << 12  # one candidate in so many has noise that is looked at by itself
 _FEWEST = 64  # but no fewer
 _SMALL_BOX = 1 << 11  # up to so many candidates the noise of all is looked at
-_FIRST = 256  # so many boxes of each ramp come before any more of another
+_FIRST = 64  # so many boxes of each ramp come before any more of another
 _REPORTED = 64  # so many boxes lie between two reports of progress
 
 Sums = list[list[float]]
@@ -168,13 +168,14 @@ class RampSearch:
         self._offsets = np.arange(len(lattice.low))[:, None] * self._width
 
     def advance(self, most: float = math.inf) -> Iterator[int]:
-        """Search up to so many boxes; yield after each how many schemes are still to be decided."""
+        """Search up to so many boxes; yield after each how many schemes are open, or -1."""
         searched = 0
         while self._boxes and searched < most:
             box: _Box | None = self._boxes.pop()
             while box is not None:
                 searched += 1
-                yield sum(map(_count_schemes, self._boxes)) if searched % _REPORTED == 0 else -1
+                is_reported = searched % _REPORTED == 0
+                yield sum(map(_count_schemes, (box, *self._boxes))) if is_reported else -1
                 box = self._take(box)
 
     def _take(self, box: _Box) -> _Box | None:
