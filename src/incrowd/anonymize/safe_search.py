@@ -9,8 +9,8 @@ B c, where B stands for beta. So it is close to the number of rows that will be 
 jumps.
 
 **Candidates.** Left out is every scheme that suppresses a column while another, of the same weight
-or less, has the finest of several levels: see :func:`find_balanced`. That follows from the spec
-alone.
+or less, has the finest of several levels: :mod:`incrowd.anonymize.scheme_balance`. That follows
+from the spec alone.
 
 **Sensitivity.** Adding a row raises one cell by one, hence its psi by 0 to D, D the ramp's
 slope, and the score by 0 to W D. All are whole numbers, so nothing is lost to rounding. A person
@@ -27,8 +27,9 @@ cell is no larger at x than at y, and psi(c) / c never falls as c grows; so the 
 most the sum over rows of w_x(row) psi(c_y) / c_y, and the detail behind w_x(row) is at most what
 the best part of the row's group at y keeps in each column: a sum over columns that is known once y
 is scored. (A power of the detail is bounded by the detail times the largest detail, so often.)
-Passing over candidates changes the time that it takes and nothing else. (Who can measure that time
-learns something; keep it to yourself.)
+Passing over candidates changes the time that it takes and nothing else. Very many schemes are
+searched box by box, with the same result: :mod:`incrowd.anonymize.scheme_boxes`. (Who can measure
+that time learns something; keep it to yourself.)
 """
 
 from __future__ import annotations
