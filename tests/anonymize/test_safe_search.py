@@ -20,6 +20,7 @@ from support.search_law import (
     make_lattice_problem,
 )
 
+from incrowd.anonymize import refined_cells, scheme_boxes
 from incrowd.anonymize import safe_search as module
 from incrowd.anonymize.lattice import Lattice
 from incrowd.anonymize.safe_search import W, make_ramp
@@ -83,6 +84,18 @@ def tables(draw: st.DrawFn, problem: SearchProblem, most: int = 40) -> Table:
 TINY, USUAL, HUGE = Fraction(1, 1000), Fraction(1, 2), Fraction(10**8)
 
 
+def search_by_boxes(patch: pytest.MonkeyPatch, data: st.DataObject) -> None:
+    """Search box by box or not; with tuples merged always or not, and dropped always or not."""
+    patch.setattr(module, "_BOXED", data.draw(st.sampled_from([0, 10**9])))
+    patch.setattr(module, "_JOINTLY", 0)
+    patch.setattr(refined_cells, "_FEWER", data.draw(st.sampled_from([0, 4])))
+    patch.setattr(refined_cells, "_DENSE", data.draw(st.sampled_from([0, 1 << 12])))
+    patch.setattr(refined_cells, "_ALIVE", data.draw(st.sampled_from([0.0, 0.7, 1.0])))
+    patch.setattr(scheme_boxes, "_SMALL_BOX", data.draw(st.sampled_from([0, 8, 1 << 11])))
+    patch.setattr(scheme_boxes, "_FEWEST", data.draw(st.sampled_from([1, 64])))
+    patch.setattr(scheme_boxes, "_FIRST", data.draw(st.sampled_from([0, 3, 256])))
+
+
 @settings(max_examples=50)
 @given(data=st.data())
 def test_the_search_finds_what_full_evaluation_finds(data: st.DataObject) -> None:
@@ -106,6 +119,7 @@ def test_the_search_finds_what_full_evaluation_finds(data: st.DataObject) -> Non
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_FEW", data.draw(st.sampled_from([0, 16])))
         patch.setattr(module, "_LISTED", data.draw(st.sampled_from([0, 2, 8])))  # 0: at once
+        search_by_boxes(patch, data)
         search = problem.run_search(table, epsilon, SeededRandomness(seed))
     at = divmod(first, len(problem.nodes))
     assert (search.ramp, search.levels) == (problem.ramps[at[0]], problem.nodes[at[1]])
@@ -130,6 +144,7 @@ def test_of_equal_noisy_scores_the_first_is_found(data: st.DataObject) -> None:
         patch.setattr(module, "_FEW", data.draw(st.sampled_from([0, 16])))
         patch.setattr(module, "_LISTED", data.draw(st.sampled_from([0, 2, 8])))  # 0: at once
         patch.setattr(module, "_FEWER", data.draw(st.sampled_from([0, 2])))  # 0: always in stages
+        search_by_boxes(patch, data)
         search = problem.run_search(table, USUAL, SeededRandomness(0))
     assert (search.ramp, search.levels) == (problem.ramps[number], problem.nodes[place])
 

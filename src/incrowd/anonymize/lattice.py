@@ -293,7 +293,11 @@ class Rollups:
 
     def find_members(self, node: Node, classes: NodeClasses) -> npt.NDArray[np.int64]:
         """Return for each tuple of level 0 the place of its class in ``classes``."""
-        return np.searchsorted(classes.keys, self._make_keys(node)[0])
+        return self.locate_cells(node, classes.keys)
+
+    def locate_cells(self, node: Node, keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return for each tuple of level 0 the place of its cell among all keys of the node."""
+        return np.searchsorted(keys, self._make_keys(node)[0])
 
     @cached_property
     def rows_by_code(self) -> list[Floats]:

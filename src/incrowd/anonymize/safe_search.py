@@ -9,8 +9,8 @@ B c, where B stands for beta. So it is close to the number of rows that will be 
 jumps.
 
 **Candidates.** Left out is every scheme that suppresses a column while another, of the same weight
-or less, has the finest of several levels: see :func:`find_balanced`. That follows from the spec
-alone.
+or less, has the finest of several levels: :mod:`incrowd.anonymize.scheme_balance`. That follows
+from the spec alone.
 
 **Sensitivity.** Adding a row raises one cell by one, hence its psi by 0 to D, D the ramp's
 slope, and the score by 0 to W D. All are whole numbers, so nothing is lost to rounding. A person
@@ -27,8 +27,9 @@ cell is no larger at x than at y, and psi(c) / c never falls as c grows; so the 
 most the sum over rows of w_x(row) psi(c_y) / c_y, and the detail behind w_x(row) is at most what
 the best part of the row's group at y keeps in each column: a sum over columns that is known once y
 is scored. (A power of the detail is bounded by the detail times the largest detail, so often.)
-Passing over candidates changes the time that it takes and nothing else. (Who can measure that time
-learns something; keep it to yourself.)
+Passing over candidates changes the time that it takes and nothing else. Very many schemes are
+searched box by box, with the same result: :mod:`incrowd.anonymize.scheme_boxes`. (Who can measure
+that time learns something; keep it to yourself.)
 """
 
 from __future__ import annotations
@@ -42,10 +43,16 @@ import numpy.typing as npt
 
 from incrowd.anonymize.candidate_list import CandidateList
 from incrowd.anonymize.lattice import Lattice, Node, Rollups
+from incrowd.anonymize.refined_cells import CellRefiner
+from incrowd.anonymize.scheme_balance import (
+    BalanceRule,
+    count_informative_levels,
+    find_balanced,
+)
+from incrowd.anonymize.scheme_boxes import BestCandidate, BoxNoise, RampSearch, search_boxes
 from incrowd.anonymize.target_score import Regions, TargetValues
 from incrowd.arrays import Codes, Counts, Floats, Places
 from incrowd.codes.frequency import number_tuples
-from incrowd.codes.hierarchy import Hierarchy
 from incrowd.errors import ParameterError
 from incrowd.measure.loss import compute_normalized_costs
 from incrowd.privacy.randomness import Randomness
@@ -58,6 +65,8 @@ _FEW = 16  # so many open candidates are rather scored than bounded more closely
 _LISTED = 8  # so small a part of the lattice, or a smaller one, that may win is listed apart
 _BATCH = 32  # so many nodes are scored before it is looked again which may still win
 _FEWER = 2  # times fewer cells than tuples, and cells are counted in place of tuples
+_BOXED = 1 << 17  # a lattice of so many schemes, or more, is searched box by box
+_JOINTLY = 12  # of so many columns, or fewer, several ramps are scored by one count of cells
 _SLACK = 1 + 1e-6  # bounds are sums of floats; they must not fall below the truth
 
 
@@ -128,6 +137,9 @@ def search_scheme(
     )
     noise = noise_values.reshape(len(ramps), *lattice.shape)
     scorer = _SchemeScorer(rollups, lattice, power, weights, target)
+    is_plain = type(rollups) is Rollups and target is None
+    if is_plain and lattice.size >= _BOXED and (len(ramps) == 1 or len(lattice.shape) > _JOINTLY):
+        return _search_boxes(scorer, lattice, ramps, noise, weights, progress)
     candidates = find_balanced(lattice, rollups.hierarchies, weights)
     state = _SearchState(scorer, lattice, ramps, noise, candidates)
     state.climb()
@@ -138,31 +150,29 @@ def search_scheme(
     return state.build_choice()
 
 
-def find_balanced(
-    lattice: Lattice, hierarchies: Sequence[Hierarchy], weights: Floats
-) -> npt.NDArray[np.bool_]:
-    """Return over the lattice which schemes suppress no column for the finest level of another.
-
-    A scheme is left out if it suppresses a column, which has other levels to choose from, while a
-    column of the same weight or less has the finest of the levels that it may have, and a coarser
-    one besides that shows something. The top of the lattice is always left in, and what is left in
-    depends on the spec alone.
-    """
-    suppressed, finest = [], []
-    for at, (low, high) in enumerate(zip(lattice.low, lattice.high, strict=True)):
-        informative = _count_informative_levels(hierarchies[at], low, high)
-        levels = np.arange(high - low + 1)
-        suppressed.append(np.where((levels >= informative) & (low < high), weights[at], -np.inf))
-        is_finest = (levels == 0) & (informative > 1) & (weights[at] > 0)  # a target has no weight
-        finest.append(np.where(is_finest, weights[at], np.inf))
-    most_suppressed = lattice.fold_levels(suppressed, np.maximum, -np.inf)
-    return lattice.fold_levels(finest, np.minimum, np.inf) > most_suppressed
-
-
-def _count_informative_levels(hierarchy: Hierarchy, low: int, high: int) -> int:
-    """Return how many of the levels, counted from the lowest, show something of a column."""
-    is_root_allowed = high == hierarchy.height - 1 and hierarchy.is_rooted
-    return high - low + 1 - int(is_root_allowed)
+def _search_boxes(
+    scorer: _SchemeScorer,
+    lattice: Lattice,
+    ramps: Sequence[Ramp],
+    noise: npt.NDArray[np.int64],
+    weights: Floats,
+    progress: Callable[[int, int], None],
+) -> ChosenScheme:
+    """Find the same candidate box by box: faster where there are very many."""
+    rollups, best = scorer.rollups, BestCandidate()
+    rule = BalanceRule.from_lattice(lattice, rollups.hierarchies, weights)
+    entropies = rollups.compute_entropies()
+    searches = [
+        RampSearch(
+            number, ramp, CellRefiner(rollups, lattice.low, ramp.a), lattice, scorer, rule,
+            BoxNoise(lattice, noise[number]), entropies, best,
+        )
+        for number, ramp in enumerate(ramps)
+    ]  # fmt: skip
+    search_boxes(searches, progress, lattice.size)
+    assert best.place is not None
+    number, node = best.place
+    return ChosenScheme(node, ramps[number], len(best.scored))
 
 
 def weigh_detail(detail: Floats, power: int, factor: float = 1.0) -> Counts:
@@ -228,6 +238,11 @@ class _SchemeScorer:
                 for at, (low, high) in spans
             ]
         )
+        self._most_kept = [  # at a level or a coarser one
+            np.maximum.accumulate([details.max() for details in column][::-1])[::-1].tolist()
+            for column in self._kept
+        ]
+        self.factor = W * _SLACK
         self._shown = self._weigh_shown(shares)
         self.cells = lattice.sum_levels(
             [np.log2(rollups.count_groups(at)[low : high + 1]) for at, (low, high) in spans]
@@ -240,10 +255,17 @@ class _SchemeScorer:
         """Return over the lattice 1, less half the share of the columns that are suppressed."""
         columns = []
         for at, (low, high) in enumerate(zip(self._lattice.low, self._lattice.high, strict=True)):
-            informative = _count_informative_levels(self.rollups.hierarchies[at], low, high)
+            informative = count_informative_levels(self.rollups.hierarchies[at], low, high)
             is_suppressed = (np.arange(high - low + 1) >= informative) & (low < high)
             columns.append(np.where(is_suppressed, shares[at] / 2, 0.0))
         return 1 - self._lattice.sum_levels(columns)
+
+    def bound_power(self, node: Node) -> float:
+        """Return the most that the detail of a row is multiplied by, at a node or a coarser one."""
+        if self._power == 1:
+            return 1.0
+        most = sum(self._most_kept[at][level] for at, level in enumerate(node))
+        return float(most ** (self._power - 1))
 
     def weigh_cells(self, codes: Codes, node: Node) -> Counts:
         """Return w of each cell of a node, a whole number from 0 to W."""
@@ -292,12 +314,12 @@ class _SchemeScorer:
         """Return for each column and finer level the most that it keeps, summed over psi."""
         sums = []
         for at, level in enumerate(node):
-            parts = self._find_best_parts(at, level)
+            parts = self.find_best_parts(at, level)
             group_psi = np.bincount(codes[:, at], weights=psi, minlength=len(parts[0]))
             sums.append([float((best * group_psi).sum()) for best in parts])
         return sums
 
-    def _find_best_parts(self, at: int, level: int) -> list[Floats]:
+    def find_best_parts(self, at: int, level: int) -> list[Floats]:
         """Return for each finer level the most that a part of each group of this level keeps."""
         if (at, level) not in self._parts:
             groups = self.rollups.hierarchies[at].groups
