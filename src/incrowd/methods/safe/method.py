@@ -66,7 +66,7 @@ class Safe:
         self._release, draw_reasons = choose_draw(file.spec.release, self._rows, self._per_group)
         self._declared = ColumnHierarchies(columns, file.folder)
         _refuse_target(self._release.target, self._declared.names)
-        self._slicing = Slicer(self._release.slices, self._declared.names)
+        self._slicing = Slicer(self._release.slices, self._declared.names, file.spec.dependencies)
         household = file.spec.household
         self._households = (
             None
