@@ -20,9 +20,9 @@ from incrowd.spec.dependency import ColumnDependencies
 Functions = list[tuple[int, frozenset[int]]]
 
 
-def determines(functions: Functions, known: Collection[int], target: int) -> bool:
+def determines(functions: Functions, sources_given: Collection[int], target: int) -> bool:
     """Whether columns determine another, by the definition: closed under every function."""
-    closed = set(known)
+    closed = set(sources_given)
     for _ in functions:
         for at, sources in functions:
             if sources <= closed:

@@ -64,15 +64,15 @@ class SliceRule:
             )
         return self._verdicts[members]
 
-    def _close(self, known: int) -> int:
+    def _close(self, closed: int) -> int:
         """Return the columns, and all that they determine."""
         before = -1
-        while known != before:
-            before = known
+        while closed != before:
+            before = closed
             for target, sources in self._functions:
-                if known & sources == sources:
-                    known |= target
-        return known
+                if closed & sources == sources:
+                    closed |= target
+        return closed
 
     def list_separate_pairs(self) -> Bools:
         """Return which two columns may stand together, as a matrix."""

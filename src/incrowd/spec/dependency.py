@@ -8,6 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
+
+
+class DependentColumn(Protocol):
+    """A column as far as it is a function of others."""
+
+    @property
+    def function_of(self) -> tuple[str, ...]:
+        """The columns that determine it."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -19,6 +29,28 @@ class ColumnDependencies:
     """
 
     sources: Mapping[str, tuple[str, ...]]
+
+    @classmethod
+    def from_columns(cls, columns: Mapping[str, DependentColumn]) -> ColumnDependencies:
+        """Return what the columns of a spec declare."""
+        return cls(
+            {name: column.function_of for name, column in columns.items() if column.function_of}
+        )
+
+    def refuse_misnamed(self, columns: Collection[str]) -> None:
+        """Refuse functions of columns that are not there, and of themselves."""
+        for name, sources in self.sources.items():
+            if name in sources:
+                raise ValueError(
+                    f"column '{name}': `function_of` names the column itself. Name the columns "
+                    "that determine it."
+                )
+            for source in sources:
+                if source not in columns:
+                    raise ValueError(
+                        f"column '{name}': `function_of` names the column '{source}', which has no "
+                        "entry. Add it, or correct its name."
+                    )
 
     def find_determined(self, columns: Collection[str]) -> list[str]:
         """Return the columns of a set that the others of it determine, also through further ones.

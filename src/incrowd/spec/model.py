@@ -71,9 +71,6 @@ PRECISION_ELSEWHERE = "`precision` is for role `noisy` or `method: synthetic`. R
 RARE_ELSEWHERE = (
     "`rare: keep` is for `method: safe`, which counts the column beside its rows. Remove it."
 )
-OWN_FUNCTION = "`function_of` names the column itself. Name the columns that determine it."
-UNKNOWN_SOURCE = "`function_of` names the column '{}', which has no entry. Add it, or correct it."
-
 AGGREGATE_ELSEWHERE = (
     "`aggregate` is for `method: k-anonymity`, whose classes it describes. Remove it."
 )
@@ -295,7 +292,7 @@ class Spec(SpecModel):
             *UNPUBLISHED
         ):
             raise ValueError(f"column '{self.unit.id}': {PUBLISHED_ID}")
-        self._check_functions()
+        ColumnDependencies.from_columns(self.columns).refuse_misnamed(self.columns)
         self._check_period()
         self._check_per_group()
         check_coordinates(self.places, {name: column.role for name, column in self.columns.items()})
@@ -345,26 +342,6 @@ class Spec(SpecModel):
             for name, column in self.columns.items()
             if column.hierarchy is not None and column.hierarchy.geo is not None
         }
-
-    @property
-    def dependencies(self) -> ColumnDependencies:
-        """The columns that are functions of others, as their entries declare."""
-        return ColumnDependencies(
-            {
-                name: column.function_of
-                for name, column in self.columns.items()
-                if column.function_of
-            }
-        )
-
-    def _check_functions(self) -> None:
-        """Refuse functions of columns that are not there, and of themselves."""
-        for name, sources in self.dependencies.sources.items():
-            for source in sources:
-                if source == name:
-                    raise ValueError(f"column '{name}': {OWN_FUNCTION}")
-                if source not in self.columns:
-                    raise ValueError(f"column '{name}': {UNKNOWN_SOURCE.format(source)}")
 
     def _refuse_noisy_misfits(self, release: TablesSpec) -> None:
         """Refuse noisy columns that no table sums, and sums of other columns."""
