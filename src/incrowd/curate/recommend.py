@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import combinations
+from math import comb
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +18,7 @@ import numpy as np
 from incrowd.arrays import Floats
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, format_percent, format_points, make_finding
+from incrowd.measure.forecast import Levels, TableForecast
 from incrowd.methods.base import published_columns
 from incrowd.methods.expect import aim_search, expect, forecast_table
 from incrowd.methods.registry import make_method
@@ -31,6 +34,8 @@ _MOST_TABULATED = 20  # columns that tables of every two are forecast for
 _ASSUMPTION: Final = "concentrated"  # the values of most tables of people
 _SERVES = 0.85  # of the rows: a release of groups with fewer is recommended to nobody
 _GROUPS = 5  # for each column beyond two: fewer show hardly more than the most frequent values
+_MOST_NAMED = 3
+_MOST_PAIRS = 20  # of columns, whose distance is forecast
 _LARGE_ERROR = 0.05  # of a share: synthetic rows with more are of little use
 
 
@@ -47,9 +52,12 @@ class MethodForecast:
         error: Bound of the error of the share of a single value: by suppressed rows, or, of
             synthetic rows and tables, by noise (95 %); of tables, of the worst pair of values.
         rare: Smallest share of a value that survives, roughly.
-        two_way: Total variation distance that noise makes of the table of a measured pair of
-            columns; None where nothing is measured, and no honest forecast is known.
+        two_way: Total variation distance of the table of two columns. Of synthetic rows and tables
+            it is what noise makes of a measured pair; of groups it is what missing rows make of it,
+            in the mean over pairs, and 1 of each pair with a column of which nothing is published.
+            None where there is one column.
         private: Whether the release is differentially private.
+        fine: Columns with more values than synthetic rows can tell apart at this size.
     """
 
     method: str
@@ -61,16 +69,25 @@ class MethodForecast:
     rare: float
     private: bool
     two_way: float | None = None
+    fine: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         groups = "" if self.groups is None else f", {self.groups:,} groups"
-        pairs = "" if self.two_way is None else f", noise of a pair {self.two_way:.2f}"
+        which = "noise of a pair" if self.groups is None else "distance of a pair"
+        pairs = "" if self.two_way is None else f", {which} {self.two_way:.2f}"
         return (
             f"{self.method}: {self.informative} of {self.columns} columns, "
             f"{format_percent(self.rows, 0)} of rows{groups}; shares of single values within "
             f"±{format_points(self.error)}{pairs}; values below {format_percent(self.rare)} may "
             "vanish"
         )
+
+
+def _format_pairs(forecast: MethodForecast) -> str:
+    """Format what becomes of pairs of columns, for a cell of a table."""
+    if forecast.two_way is None:
+        return "-"
+    return f"{'noise' if forecast.groups is None else 'distance'} {forecast.two_way:.2f}"
 
 
 @dataclass(frozen=True)
@@ -102,7 +119,7 @@ class Recommendation:
             format_percent(forecast.rows, 0),
             "-" if forecast.groups is None else f"{forecast.groups:,}",
             f"±{format_points(forecast.error)}",
-            "-" if forecast.two_way is None else f"noise {forecast.two_way:.2f}",
+            _format_pairs(forecast),
             f"may vanish below {format_percent(forecast.rare)}",
             "differential privacy" if forecast.private else "k-anonymity",
         )  # fmt: skip
@@ -169,6 +186,12 @@ def _choose_method(by_name: dict[str, MethodForecast]) -> tuple[str, str]:
                 "(`target`, `tables`), publish fewer columns, or use k-anonymity, which keeps "
                 "relations and promises less"
             )
+        if synthetic.fine:
+            reason += (
+                f"; but {_list_names(synthetic.fine)} have too many values to be measured one by "
+                "one: relations between these are lost within ranges; round them, or use "
+                "k-anonymity, which keeps more of them and promises less"
+            )
         return "synthetic", reason
     if "k-anonymity" in by_name:
         return "k-anonymity", (
@@ -176,6 +199,12 @@ def _choose_method(by_name: dict[str, MethodForecast]) -> tuple[str, str]:
             "less)"
         )
     return next(iter(by_name)), "no other method fits these columns"
+
+
+def _list_names(names: tuple[str, ...]) -> str:
+    """Return the first names of columns, and how many more there are."""
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return f"{', '.join(names[:_MOST_NAMED])}{more}"
 
 
 def _serves(counts: MethodForecast) -> bool:
@@ -213,17 +242,17 @@ def _forecast_counts(file: SpecFile, size: int) -> MethodForecast:
 
 def _forecast_classes(file: SpecFile, size: int) -> MethodForecast:
     declared = ColumnHierarchies(published_columns(file.spec, "quasi"), file.folder)
-    sensitive_columns = len(published_columns(file.spec, "sensitive"))
+    unchanged = len(published_columns(file.spec, "sensitive", "keep"))
     limits = {name: (0, declared.height(name) - 1) for name in declared.names}
 
     def publish_class(rows: Floats) -> Floats:
         return np.where(rows >= K, 1.0, 0.0)
 
-    forecast = _forecast_groups("k-anonymity", declared, limits, publish_class, size, K)
+    forecast = _forecast_groups("k-anonymity", declared, limits, publish_class, size, K, unchanged)
     return replace(
         forecast,
-        columns=forecast.columns + sensitive_columns,
-        informative=forecast.informative + sensitive_columns,
+        columns=forecast.columns + unchanged,
+        informative=forecast.informative + unchanged,
     )
 
 
@@ -234,8 +263,12 @@ def _forecast_groups(
     likely: Callable[[Floats], Floats],
     size: int,
     crowd: float,
+    unchanged: int = 0,
 ) -> MethodForecast:
-    """Return what a method that publishes groups of at least some rows would keep."""
+    """Return what a method that publishes groups of at least some rows would keep.
+
+    ``unchanged`` columns are published beside the others, as they are.
+    """
     outlook = forecast_table(declared, limits, likely, _ASSUMPTION)
     private = method == "counts"
     if private:
@@ -248,7 +281,34 @@ def _forecast_groups(
         method, len(limits), len(outlook.list_informative_columns(levels)), share.rows, groups,
         error=max(1 - share.rows, crowd / size),
         rare=min(crowd * max(groups, 2) / 2 / size, 1.0), private=private,
+        two_way=_expect_pair_distance(outlook, levels, size, unchanged),
     )  # fmt: skip
+
+
+def _expect_pair_distance(
+    outlook: TableForecast, levels: Levels, size: int, unchanged: int
+) -> float | None:
+    """Return the mean distance of the tables of two columns, some of which are unchanged.
+
+    Those are independent of the others in the forecast: missing rows leave them as they are.
+    """
+    pairs = comb(len(levels) + unchanged, 2)
+    if not pairs:
+        return None
+    informative = outlook.list_informative_columns(levels)
+    beside = _average(outlook, levels, size, [(name,) for name in informative]) * unchanged
+    within = _average(outlook, levels, size, list(combinations(informative, 2)))
+    lost = pairs - comb(len(informative) + unchanged, 2)
+    return (lost + beside * len(informative) + within * comb(len(informative), 2)) / pairs
+
+
+def _average(
+    outlook: TableForecast, levels: Levels, size: int, parts: list[tuple[str, ...]]
+) -> float:
+    """Return the mean distance of some columns or pairs; of many, of some that lie evenly."""
+    some = parts[:: -(-len(parts) // _MOST_PAIRS)] if parts else []
+    distances = [outlook.predict_pair_distance(levels, size, names) for names in some]
+    return float(np.mean(distances)) if distances else 0.0
 
 
 def _forecast_tables(file: SpecFile, size: int) -> MethodForecast:
@@ -280,5 +340,5 @@ def _forecast_synthetic(file: SpecFile, size: int) -> MethodForecast:
     error = min(expectation.error / size, 1.0)
     return MethodForecast(
         "synthetic", columns, columns, 1.0, None, error, error, private=True,
-        two_way=expectation.pair_error,
+        two_way=expectation.pair_error, fine=tuple(column.name for column in expectation.fine),
     )  # fmt: skip
