@@ -191,9 +191,24 @@ def test_columns_with_too_many_values_are_named_before_anything_is_spent() -> No
     columns = WIDE | {"balance": amount}
     recommendation = recommend(columns, 9_000)
     assert recommendation.method == "synthetic"
-    assert "balance have too many values to be measured one by one" in recommendation.reason
+    assert "within ranges of balance relations are lost" in recommendation.reason
     assert get_forecast(recommendation, "synthetic").fine == ("balance",)
-    assert "too many values" not in recommend(WIDE, 9_000).reason
+    assert "relations are lost" not in recommend(WIDE, 9_000).reason
+
+
+def test_few_groups_of_all_columns_are_better_than_rows_without_relations() -> None:
+    """Four columns of a thousand people, one of ages: nine groups, and noise of a pair of 0.1."""
+    columns = {"class": flat(3), "sex": flat(2), "survived": flat(2), "age": AGE}
+    recommendation = recommend(columns, 900)
+    counts, synthetic = (get_forecast(recommendation, x) for x in ("counts", "synthetic"))
+    assert counts.two_way is not None
+    assert synthetic.two_way is not None
+    assert counts.two_way < synthetic.two_way
+    assert counts.groups is not None
+    assert counts.groups < 10
+    assert recommendation.method == "counts"
+    assert "few and coarse" in recommendation.reason
+    assert "of the rows, those with rare values, are suppressed" in recommendation.reason
 
 
 def test_a_single_column_has_no_pairs() -> None:

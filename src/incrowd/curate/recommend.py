@@ -174,31 +174,60 @@ def _forecast_methods(file: SpecFile, size: int) -> Iterator[MethodForecast]:
 
 
 def _choose_method(by_name: dict[str, MethodForecast]) -> tuple[str, str]:
-    """Return the method to recommend, and why."""
+    """Return the method to recommend, and why, with what a curator may miss of its release."""
     counts, synthetic = by_name.get("counts"), by_name.get("synthetic")
     if counts is not None and _serves(counts):
-        return "counts", "groups of all columns are large enough to be published"
+        reason = "groups of all columns are large enough to be published"
+        return "counts", f"{reason}; {_describe_missing(counts)}"
     if synthetic is not None and synthetic.error <= _LARGE_ERROR:
-        reason = "groups of all columns lose too many rows, and single values are measured well"
-        if synthetic.two_way is not None and synthetic.two_way > LOST_RELATIONS:
-            reason += (
-                "; but relations between columns, and models for a target, may be lost: name them "
-                "(`target`, `tables`), publish fewer columns, or use k-anonymity, which keeps "
-                "relations and promises less"
+        is_lost = synthetic.two_way is not None and synthetic.two_way > LOST_RELATIONS
+        if counts is not None and is_lost and _shows_pairs(counts, synthetic):
+            return "counts", (
+                "synthetic rows would lose relations between columns, which groups of all columns "
+                f"show; but the groups are few and coarse, and {_describe_missing(counts)}"
             )
-        if synthetic.fine:
-            reason += (
-                f"; but {_list_names(synthetic.fine)} have too many values to be measured one by "
-                "one: relations between these are lost within ranges; round them, or use "
-                "k-anonymity, which keeps more of them and promises less"
-            )
-        return "synthetic", reason
+        return "synthetic", _explain_synthetic(counts, synthetic, is_lost=is_lost)
     if "k-anonymity" in by_name:
         return "k-anonymity", (
             "the table is too small for differential privacy at this budget (k-anonymity promises "
             "less)"
         )
     return next(iter(by_name)), "no other method fits these columns"
+
+
+def _explain_synthetic(
+    counts: MethodForecast | None, synthetic: MethodForecast, *, is_lost: bool
+) -> str:
+    """Return why synthetic rows are recommended, and what they may lose."""
+    is_coarse = counts is not None and _keeps_columns(counts)
+    lack = "are few and coarse" if is_coarse else "lose too many rows"
+    reason = f"groups of all columns {lack}, and single values are measured well"
+    if is_lost:
+        reason += (
+            "; but relations between columns, and models for a target, may be lost: name them "
+            "(`target`, `tables`), publish fewer columns, or use k-anonymity, which keeps "
+            "relations and promises less"
+        )
+    if synthetic.fine:
+        reason += (
+            f"; but within ranges of {_list_names(synthetic.fine)} relations are lost (too many "
+            "values to be measured one by one): round the values, or use k-anonymity, which keeps "
+            "more of them and promises less"
+        )
+    return reason
+
+
+def _describe_missing(counts: MethodForecast) -> str:
+    """Describe the rows that groups lose."""
+    missing = format_percent(max(1 - counts.rows, 0.01), 0)
+    return f"about {missing} of the rows, those with rare values, are suppressed"
+
+
+def _shows_pairs(counts: MethodForecast, synthetic: MethodForecast) -> bool:
+    """Return whether groups show all columns, and pairs of them better than synthetic rows do."""
+    if counts.two_way is None or synthetic.two_way is None:
+        return False
+    return counts.two_way < synthetic.two_way and _keeps_columns(counts)
 
 
 def _list_names(names: tuple[str, ...]) -> str:
@@ -210,8 +239,12 @@ def _list_names(names: tuple[str, ...]) -> str:
 def _serves(counts: MethodForecast) -> bool:
     """Return whether groups show every column, most rows, and more than a few combinations."""
     groups = 0 if counts.groups is None else counts.groups
-    is_fine = groups >= _GROUPS * (counts.columns - 2)
-    return counts.informative == counts.columns and counts.rows >= _SERVES and is_fine
+    return _keeps_columns(counts) and groups >= _GROUPS * (counts.columns - 2)
+
+
+def _keeps_columns(counts: MethodForecast) -> bool:
+    """Return whether groups show every column, and most rows."""
+    return counts.informative == counts.columns and counts.rows >= _SERVES
 
 
 def _get_budget(file: SpecFile) -> tuple[float, float]:
