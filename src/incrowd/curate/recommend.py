@@ -36,6 +36,7 @@ _SERVES = 0.85  # of the rows: a release of groups with fewer is recommended to 
 _GROUPS = 5  # for each column beyond two: fewer show hardly more than the most frequent values
 _MOST_NAMED = 3
 _MOST_PAIRS = 20  # of columns, whose distance is forecast
+_VARIED_RELATIONS = 0.01  # noise of a pair, from which on models of a rare value varied in trials
 _LARGE_ERROR = 0.05  # of a share: synthetic rows with more are of little use
 
 
@@ -207,6 +208,12 @@ def _explain_synthetic(
             "; but relations between columns, and models for a target, may be lost: name them "
             "(`target`, `tables`), publish fewer columns, or use k-anonymity, which keeps "
             "relations and promises less"
+        )
+    elif synthetic.two_way is not None and synthetic.two_way > _VARIED_RELATIONS:
+        reason += (
+            "; but relations with rare values vary from draw to draw and can vanish: name a column "
+            "to be predicted (`target`), or use k-anonymity, which keeps relations and promises "
+            "less"
         )
     if synthetic.fine:
         reason += (
