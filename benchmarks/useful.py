@@ -100,8 +100,8 @@ def main() -> None:
     for result in results:
         for shortfall in list_shortfalls(result):
             is_told = any(words in result["reason"] for words in ("but ", "suppressed"))
-            told = "said before" if is_told else "NOT SAID BEFORE"
-            print(f"{result['name']}: {result['recommended']}, {shortfall}: {told}")
+            verdict = "said before" if is_told else "NOT SAID BEFORE"
+            print(f"{result['name']}: {result['recommended']}, {shortfall}: {verdict}")
 
 
 def list_shortfalls(result: dict[str, Any]) -> Iterator[str]:
