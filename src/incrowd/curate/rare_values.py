@@ -131,9 +131,12 @@ def _find_target_at_risk(file: SpecFile) -> list[Finding]:
     rows = math.ceil(CROWDS * method.planned_release.crowd)
     assert isinstance(method, Safe)
     error = method.find_count_error(release.target)
+    unit = method.planned_release.counted_unit
+    # How many rows people have together is not stated.
+    part = f"{format_percent(min(rows / size, 1.0))} of {size:,}" if unit == "people" else None
     return [
         make_finding(
-            "TARGET_VALUES_AT_RISK", release.target, rows=rows,
-            share=min(rows / size, 1.0), size=size, counted=error,
+            "TARGET_VALUES_AT_RISK", release.target, rows=rows, unit=unit, part=part,
+            error=None if error is None else f"{error:,} {unit}",
         )
     ]  # fmt: skip

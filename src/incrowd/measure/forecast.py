@@ -237,6 +237,29 @@ class TableForecast:
             groups=float((cells * chances).sum()),
         )
 
+    def predict_pair_distance(self, levels: Levels, size: float, names: Collection[str]) -> float:
+        """Return how far suppressed rows move the shares of one or two columns, at these levels.
+
+        That is the total variation distance between the groups of all rows and those of published
+        rows. A row is published by the size of its cell, so of all groups with one share the same
+        part is, and the distance is half the sum over shares of how far this part is from its mean.
+        It is 1 where less than one row is expected to be published.
+        """
+        place = round(math.log(size) * _PER_NAT)
+        waves = {name: self._waves[name, level] for name, level in levels.items()}
+        ones = np.ones_like(next(iter(waves.values())))
+        pair = math.prod((waves[name] for name in names), start=ones)
+        rest = math.prod((wave for name, wave in waves.items() if name not in names), start=ones)
+        kinds, mass = self._find_wave_cells(pair)
+        others, other_mass = self._find_wave_cells(rest)
+        both = 2 * self._points
+        _, met = self._chances.look_up(place - np.arange(both))
+        rest_wave = np.fft.rfft(_sum_by_place(others, other_mass, both))
+        # The chance of a row by the share of its pair: a mean over the cells of all other columns.
+        parts = np.fft.irfft(np.fft.rfft(met) * np.conj(rest_wave), both)[kinds]
+        mean = float(mass @ parts)
+        return float(mass @ np.abs(parts / mean - 1)) / 2 if mean * size >= 1 else 1.0
+
     @property
     def coarsest_levels(self) -> Levels:
         """The highest level of each column."""

@@ -10,7 +10,7 @@ from incrowd.spec.file import SpecFile
 _WORDS = {
     "role": "role", "hierarchy": "hierarchy", "confirm": "confirmation", "other": "other label",
     "written": "value format", "precision": "precision", "bounds": "bounds", "weight": "weight",
-    "rare": "counts beside the rows",
+    "rare": "counts beside the rows", "function_of": "functions of other columns",
     "diversity": "ℓ-diversity", "closeness": "t-closeness", "likeness": "β-likeness",
     "disclosure": "δ-disclosure", "presence": "δ-presence", "aggregate": "published values",
     "linked": "linked cells", "values": "categories", "payout": "costs and benefits",

@@ -43,6 +43,7 @@ from incrowd.release.layout import PEOPLE_PER_HOUSEHOLD, Layout
 from incrowd.release.parameters import BOTH, DIFFERENTIAL_PRIVACY
 from incrowd.release.product import MethodResult, Parameters
 from incrowd.spec.build import ColumnHierarchies
+from incrowd.spec.dependency import ColumnDependencies
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import Column, PersonId, Spec
 from incrowd.spec.release import SafeSpec
@@ -69,7 +70,11 @@ class Safe:
         self._release, draw_reasons = choose_draw(file.spec.release, self._rows, self._per_group)
         self._declared = ColumnHierarchies(columns, file.folder)
         _refuse_target(self._release.target, self._declared.names)
-        self._slicing = Slicer(self._release.slices, self._declared.names)
+        self._slicing = Slicer(
+            self._release.slices,
+            self._declared.names,
+            ColumnDependencies.from_columns(file.spec.columns),
+        )
         self._households = (
             None
             if household is None
