@@ -58,6 +58,17 @@ def test_the_minimum_is_that_of_a_general_optimizer() -> None:
     assert model.marginals[0] == pytest.approx(expected, abs=1e-5)
 
 
+def test_single_columns_are_followed_to_a_small_part_of_their_noise() -> None:
+    """With the slack of pairs, a quarter of it would be lost here."""
+    domain = Domain((make_column(nested(3)),))
+    counts, deviation = np.array([2100.0, 60.0, 40.0]), 1.5
+    estimates = [TableEstimate((0,), (0,), counts, deviation**-2, 1.0)]
+    structure = make_structure(domain, [0], make_graph(1, []))
+    before, _ = fit(structure, estimates, 2200.0, gap=1e-6, steps=100)
+    model, _ = fit(structure, estimates, 2200.0, before=before, gap=1e-6, steps=100)
+    assert model.table((0,), (0,)) * 2200 == pytest.approx(counts, abs=deviation / 10)
+
+
 def test_descent_reaches_the_minimum_within_the_space_and_tells_the_gap() -> None:
     rng = np.random.default_rng(0)
     basis = rng.normal(size=(12, 12))
