@@ -257,12 +257,12 @@ def print_large() -> None:
         )
 
 
-def print_few(paths: list[Path], seeds: int, *, whole: bool, generated: bool) -> None:
+def print_few(paths: list[Path], seeds: int, *, all_rows: bool, generated: bool) -> None:
     """Print errors over those of independent columns, of few rows and of many columns."""
     print("table, stated size or not: one-way two-way over those of independent columns, +- errors")
     for path in paths:
         many = len(load(path, 0)[0]) >= MANY_COLUMNS
-        for rows in (0,) if whole else (0, *FEW_ROWS[1:]) if many else FEW_ROWS:
+        for rows in (0,) if all_rows else (0, *FEW_ROWS[1:]) if many else FEW_ROWS:
             domain, codes, _ = load(path, rows)
             if len(codes) >= rows:
                 print_ratios(path.stem, domain, codes, seeds)
@@ -307,18 +307,18 @@ def print_splits(path: Path, splits: int) -> None:
     Of the rows themselves, of as many of them drawn with replacement (what independent draws of
     the true distribution reach), and of synthetic rows.
     """
-    domain, kept, held_out = load(path, 0)
-    rows = np.concatenate([kept, held_out])
+    domain, first_rows, held_out = load(path, 0)
+    rows = np.concatenate([first_rows, held_out])
     print(f"{path.stem}, split: original, drawn with replacement, ours")
     figures = []
     for split in range(splits):
         rng = np.random.default_rng(100 + split)
         order = rng.permutation(len(rows)) if split else np.arange(len(rows))
-        codes, test = rows[order[: len(kept)]], rows[order[len(kept) :]]
-        drawn = [codes[rng.integers(0, len(codes), len(codes))] for _ in range(3)]
-        made = [run_ours(domain, codes, 1.0, seed).rows for seed in range(2)]
-        several = ([codes], drawn, made)
-        aucs = [np.mean([measure_classifier(some, test) for some in each]) for each in several]
+        codes, test = rows[order[: len(first_rows)]], rows[order[len(first_rows) :]]
+        bootstrap = [codes[rng.integers(0, len(codes), len(codes))] for _ in range(3)]
+        synthetic = [run_ours(domain, codes, 1.0, seed).rows for seed in range(2)]
+        tables = ([codes], bootstrap, synthetic)
+        aucs = [np.mean([measure_classifier(table, test) for table in each]) for each in tables]
         figures.append(aucs)
         print(f"{split}: " + " ".join(f"{auc:.4f}" for auc in aucs), flush=True)
     print("mean: " + " ".join(f"{auc:.4f}" for auc in np.mean(figures, axis=0)))
@@ -371,7 +371,7 @@ def main() -> None:
     paths = [path for path in files if not options.only or path.stem in options.only]
     if options.few:
         generated = not (options.only or options.whole)
-        print_few(paths, options.seeds, whole=options.whole, generated=generated)
+        print_few(paths, options.seeds, all_rows=options.whole, generated=generated)
         return
     if options.splits:
         for path in paths:
