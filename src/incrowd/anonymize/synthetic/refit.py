@@ -19,8 +19,8 @@ tolerance. Where the fit runs out of steps first, both have made the same steps.
 The gap is small because few rows are measured more precisely than to the root of a count: a fit
 that ends at 0.9 may miss a count of 700 by 20, where the noise is 8. Where single columns are known
 better still, the last fit goes on. Its gap bounds the sum of (a - b)^2 / a, with a the counts at
-the minimum. By Cauchy and Schwarz, a table of n rows is then off by a total variation distance of at
-most (gap / n)^0.5 / 2. The gap is such that this is at most half of what noise does to a single
+the minimum. By Cauchy and Schwarz, a table of n rows is then off by a total variation distance of
+at most (gap / n)^0.5 / 2. The gap is such that this is at most half of what noise does to a single
 column, on average, but not below ``LEAST_GAP``.
 """
 
