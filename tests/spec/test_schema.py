@@ -15,21 +15,19 @@ def _models(schema: dict[str, Any]) -> dict[str, Any]:
     return {"Spec": schema} | {name: object_form(item) for name, item in schema["$defs"].items()}
 
 
+SCHEMA = build_json_schema()
 KEYS = [
-    (model, key)
-    for model, form in _models(build_json_schema()).items()
-    for key in form.get("properties", {})
+    (model, key) for model, form in _models(SCHEMA).items() for key in form.get("properties", {})
 ]
 
 
 @pytest.mark.parametrize(("model", "key"), KEYS)
 def test_every_key_has_a_description_and_an_example_that_is_valid(model: str, key: str) -> None:
-    schema = build_json_schema()
-    kind = _models(schema)[model]["properties"][key]
+    kind = _models(SCHEMA)[model]["properties"][key]
     assert kind["description"].endswith(".")
     assert "](" not in kind["description"]
     (example,) = kind["examples"]
-    Draft202012Validator({**kind, "$defs": schema["$defs"]}).validate(example)
+    Draft202012Validator({**kind, "$defs": SCHEMA["$defs"]}).validate(example)
 
 
 def test_nothing_is_described_that_is_no_key() -> None:
