@@ -279,7 +279,10 @@ def print_ratios(name: str, domain: Domain, codes: Codes, seeds: int) -> None:
         synthesize.plan_synthesis(domain, epsilon=1.0, delta=DELTA, size=size)
         for size in (None, len(codes))
     ]
-    runs = {"not stated": run_ours, "stated": partial(run_ours, size=len(codes))}
+    runs: dict[str, Callable[..., Result]] = {
+        "not stated": run_ours,
+        "stated": partial(run_ours, size=len(codes)),
+    }
     if plans[0] == plans[1]:
         runs = {"stated or not": run_ours}
     below, first_errors = measure_mean(domain, codes, run_independent, seeds)

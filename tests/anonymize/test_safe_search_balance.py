@@ -9,7 +9,8 @@ import pytest
 from support.search_law import SearchProblem
 
 from incrowd.anonymize.lattice import Lattice, Rollups
-from incrowd.anonymize.safe_search import find_balanced, make_ramp, search_scheme
+from incrowd.anonymize.safe_search import make_ramp, search_scheme
+from incrowd.anonymize.scheme_balance import find_balanced
 from incrowd.anonymize.target_score import TargetValues
 from incrowd.codes.counted_table import CountedTable
 from incrowd.codes.frequency import merge_tuples

@@ -14,7 +14,7 @@ from support.pinned_randomness import PinnedRandomness
 from support.releases import choose_scheme_by, make_voter_spec
 from support.unjudged import publish_unjudged
 
-from incrowd.anonymize.safe_search import find_balanced
+from incrowd.anonymize.scheme_balance import find_balanced
 from incrowd.curate.demo_tables import SPECS, make_demo_table
 from incrowd.errors import IncrowdError
 from incrowd.measure.loss import compute_normalized_costs

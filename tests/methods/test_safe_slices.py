@@ -421,7 +421,7 @@ def test_two_slices_from_one_sample_are_not_covered() -> None:
 YEARS = {"y81": ("year",), "y82": ("year",)}
 
 
-def plan_slices(columns: str, slices: Any, sources: dict[str, tuple[str, ...]]) -> Slicer:
+def plan_slices(columns: str, slices: Any, sources: Mapping[str, tuple[str, ...]]) -> Slicer:
     return Slicer(slices, tuple(columns.split()), ColumnDependencies(sources))
 
 

@@ -24,10 +24,10 @@ from incrowd.anonymize.safe_search import (
     W,
     _SchemeScorer,
     _SearchState,
-    find_balanced,
     make_ramp,
     search_scheme,
 )
+from incrowd.anonymize.scheme_balance import find_balanced
 from incrowd.anonymize.target_score import TargetValues
 from incrowd.arrays import Counts, Floats, Words
 from incrowd.codes.frequency import Frequencies, map_levels, merge_tuples

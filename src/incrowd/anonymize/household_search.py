@@ -26,7 +26,8 @@ from fractions import Fraction
 import numpy as np
 
 from incrowd.anonymize.lattice import Lattice, Node
-from incrowd.anonymize.safe_search import ChosenScheme, Ramp, W, find_balanced, weigh_detail
+from incrowd.anonymize.safe_search import ChosenScheme, Ramp, W, weigh_detail
+from incrowd.anonymize.scheme_balance import find_balanced
 from incrowd.arrays import Bools, Counts, Floats
 from incrowd.codes.household_type import HouseholdMembers
 from incrowd.errors import ParameterError

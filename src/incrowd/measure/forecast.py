@@ -245,7 +245,7 @@ class TableForecast:
         part is, and the distance is half the sum over shares of how far this part is from its mean.
         It is 1 where less than one row is expected to be published.
         """
-        place = round(math.log(size) * _PER_NAT)
+        place = round(math.log(size) * PER_NAT)
         waves = {name: self._waves[name, level] for name, level in levels.items()}
         ones = np.ones_like(next(iter(waves.values())))
         pair = math.prod((waves[name] for name in names), start=ones)
