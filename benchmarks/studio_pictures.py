@@ -6,6 +6,7 @@
 - studio-confirm.png: a card of the queue, of a table as users bring it
 - studio-columns.png: 171 columns of a survey as a table
 - studio-explore.png: schemes of the census sample in words, three of them side by side
+- studio-risk.png: the risk of the census sample before release, as a sample of a million people
 - studio-release.png: a finished release, with all that belongs to it
 - report.png: the first screen of the private report of the demo's release
 """
@@ -112,6 +113,17 @@ def show_explore(page: Page, studies: Path) -> int:
     return round(scrolled + card["y"] + card["height"] + 20)
 
 
+def show_risk(page: Page, studies: Path) -> int:
+    """Show the risk of a table before release."""
+    open_demo(page, studies, "census", 10_000)
+    page.goto(f"{page.url.rpartition('/')[0]}/risk?population=1000000")
+    page.wait_for_selector("#records")
+    settle_page(page)
+    card = page.locator("section:has(> #columns-title)").bounding_box()
+    assert card is not None
+    return round(float(page.evaluate("scrollY")) + card["y"] + card["height"] + 20)
+
+
 def show_release(page: Page, studies: Path) -> int:
     """Show a release with certificate, files, report and the difference of specs."""
     open_demo(page, studies, "patients", 20_000)
@@ -153,7 +165,7 @@ PICTURES: dict[str, Callable[[Page, Path], int]] = {
     "studio-data": show_data, "studio-privacy": show_privacy,
     "studio-confirm": show_confirm,
     "studio-columns": show_columns, "studio-explore": show_explore,
-    "studio-release": show_release, "report": show_report,
+    "studio-risk": show_risk, "studio-release": show_release, "report": show_report,
 }  # fmt: skip
 
 

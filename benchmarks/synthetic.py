@@ -2,7 +2,7 @@
 
     python benchmarks/synthetic.py FOLDER [--only NAME ...] [--epsilon 0.2 1 5] [--seeds 3]
                                    [--peers PYTHON] [--mechanism NAME ...] [--rows N]
-                                   [--few | --large]
+                                   [--few [--whole] | --large | --splits N]
 
 ``FOLDER`` holds the tables of ``synthetic_tables.py``, made with ``make trials``' environment:
 
@@ -25,8 +25,10 @@ classifier of the target, trained on the synthetic rows, on the rows held back (
 expected to reach. No target is declared to the synthesis, nor to AIM and MST. Seconds are of the
 processor; memory is the peak of the process so far.
 
-``--few`` compares few rows, and many columns, with independent columns instead; ``--large``
-synthesizes generated tables, and prints seconds, memory and the gap of the fit.
+``--few`` compares few rows, and many columns, with independent columns instead (with ``--whole``
+all rows of each table); ``--large``
+synthesizes generated tables, and prints seconds, memory and the gap of the fit. ``--splits`` takes
+other rows to hold back, and prints the AUC alone.
 """
 
 from __future__ import annotations
@@ -43,6 +45,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -61,6 +64,7 @@ SPLIT = {"adult", "fair", "caravan"}  # the target is the last column: above its
 PEERS = ("aim", "mst")
 FEW_ROWS = (500, 1000, 3000)
 MANY_COLUMNS = 40
+GENERATED_ROWS, GENERATED_COLUMNS = (1000, 3000, 20_000), 50
 LARGE = ((823, 171), (100_000, 100), (1_000_000, 30))  # rows and columns
 
 
@@ -253,32 +257,71 @@ def print_large() -> None:
         )
 
 
-def print_few(paths: list[Path], seeds: int) -> None:
+def print_few(paths: list[Path], seeds: int, *, all_rows: bool, generated: bool) -> None:
     """Print errors over those of independent columns, of few rows and of many columns."""
-    print("table rows, stated size or not: one-way two-way, over those of independent columns")
+    print("table, stated size or not: one-way two-way over those of independent columns, +- errors")
     for path in paths:
         many = len(load(path, 0)[0]) >= MANY_COLUMNS
-        for rows in (0, *FEW_ROWS[1:]) if many else FEW_ROWS:
+        for rows in (0,) if all_rows else (0, *FEW_ROWS[1:]) if many else FEW_ROWS:
             domain, codes, _ = load(path, rows)
-            if len(codes) < rows:
-                continue
-            runs = (run_independent, run_ours, partial(run_ours, size=len(codes)))
-            errors = [
-                np.mean(
-                    [
-                        [
-                            measure_distance(domain, codes, run(domain, codes, 1.0, seed).rows, n)
-                            for n in (1, 2)
-                        ]
-                        for seed in range(seeds)
-                    ],
-                    axis=0,
-                )
-                for run in runs
-            ]
-            for name, error in zip(("not stated", "stated"), errors[1:], strict=True):
-                ratios = " ".join(f"{ratio:.3f}" for ratio in error / errors[0])
-                print(f"{path.stem} {len(codes)}, {name}: {ratios}", flush=True)
+            if len(codes) >= rows:
+                print_ratios(path.stem, domain, codes, seeds)
+    for rows in GENERATED_ROWS if generated else ():
+        print_ratios("generated", *make_table(rows, GENERATED_COLUMNS), seeds)
+
+
+def print_ratios(name: str, domain: Domain, codes: Codes, seeds: int) -> None:
+    """Print errors over those of independent columns, with the size stated and not.
+
+    Once, if what is stated changes nothing. After each ratio comes its standard error.
+    """
+    plans = [
+        synthesize.plan_synthesis(domain, epsilon=1.0, delta=DELTA, size=size)
+        for size in (None, len(codes))
+    ]
+    runs = {"not stated": run_ours, "stated": partial(run_ours, size=len(codes))}
+    if plans[0] == plans[1]:
+        runs = {"stated or not": run_ours}
+    below, first_errors = measure_mean(domain, codes, run_independent, seeds)
+    for state, run in runs.items():
+        mean, errors = measure_mean(domain, codes, run, seeds)
+        ratios, spread = mean / below, np.hypot(errors / mean, first_errors / below)
+        listing = " ".join(f"{a:.3f}+-{a * b:.3f}" for a, b in zip(ratios, spread, strict=True))
+        print(f"{name} {len(codes)} rows, {len(domain)} columns, {state}: {listing}", flush=True)
+
+
+def measure_mean(
+    domain: Domain, codes: Codes, run: Callable[..., Result], seeds: int
+) -> tuple[Any, Any]:
+    """Return the mean error of one-way and of two-way tables over seeds, and their errors."""
+    errors = []
+    for seed in range(seeds):
+        rows = run(domain, codes, 1.0, seed).rows
+        errors.append([measure_distance(domain, codes, rows, ways) for ways in (1, 2)])
+    return np.mean(errors, axis=0), np.std(errors, axis=0) / math.sqrt(max(seeds - 1, 1))
+
+
+def print_splits(path: Path, splits: int) -> None:
+    """Print the AUC over several splits into rows that are synthesized and rows held back.
+
+    Of the rows themselves, of as many of them drawn with replacement (what independent draws of
+    the true distribution reach), and of synthetic rows.
+    """
+    domain, first_rows, held_out = load(path, 0)
+    rows = np.concatenate([first_rows, held_out])
+    print(f"{path.stem}, split: original, drawn with replacement, ours")
+    figures = []
+    for split in range(splits):
+        rng = np.random.default_rng(100 + split)
+        order = rng.permutation(len(rows)) if split else np.arange(len(rows))
+        codes, test = rows[order[: len(first_rows)]], rows[order[len(first_rows) :]]
+        bootstrap = [codes[rng.integers(0, len(codes), len(codes))] for _ in range(3)]
+        synthetic = [run_ours(domain, codes, 1.0, seed).rows for seed in range(2)]
+        tables = ([codes], bootstrap, synthetic)
+        aucs = [np.mean([measure_classifier(table, test) for table in each]) for each in tables]
+        figures.append(aucs)
+        print(f"{split}: " + " ".join(f"{auc:.4f}" for auc in aucs), flush=True)
+    print("mean: " + " ".join(f"{auc:.4f}" for auc in np.mean(figures, axis=0)))
 
 
 def print_table(path: Path, options: argparse.Namespace) -> None:
@@ -317,7 +360,9 @@ def main() -> None:
     parser.add_argument("--peers", type=Path)
     parser.add_argument("--mechanism", nargs="*", default=[])
     parser.add_argument("--few", action="store_true")
+    parser.add_argument("--whole", action="store_true")
     parser.add_argument("--large", action="store_true")
+    parser.add_argument("--splits", type=int, default=0)
     options = parser.parse_args()
     if options.large:
         print_large()
@@ -325,7 +370,12 @@ def main() -> None:
     files = sorted(options.folder.glob("*.npz"))
     paths = [path for path in files if not options.only or path.stem in options.only]
     if options.few:
-        print_few(paths, options.seeds)
+        generated = not (options.only or options.whole)
+        print_few(paths, options.seeds, all_rows=options.whole, generated=generated)
+        return
+    if options.splits:
+        for path in paths:
+            print_splits(path, options.splits)
         return
     print("table epsilon mechanism: one-way two-way three-way ranges V AUC, seconds, gap, MB")
     for path in paths:

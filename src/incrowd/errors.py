@@ -63,6 +63,18 @@ class ParameterError(IncrowdError, ValueError):
         super().__init__(f"The '{name}' parameter must {requirement}. Got {value!r} instead.{hint}")
         self.name = name
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what makes it again in another process, which gets its text and not its parts."""
+        return _restore_parameter_error, (type(self), self.args, self.name)
+
+
+def _restore_parameter_error(
+    kind: type[ParameterError], arguments: tuple[Any, ...], name: str
+) -> ParameterError:
+    error = kind.__new__(kind, *arguments)
+    error.name = name
+    return error
+
 
 class OutsideDefinitionError(ParameterError):
     """A parameter for which the paper's definition of delta says nothing."""

@@ -28,10 +28,10 @@ from incrowd.anonymize import safe_slices as module
 from incrowd.anonymize.safe_slices import (
     choose_slices,
     compute_dependence,
-    compute_slice_sizes,
     count_choices,
     cover_pairs,
 )
+from incrowd.anonymize.slice_rule import SliceRule
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.privacy.randomness import SeededRandomness
 
@@ -141,7 +141,7 @@ MANY = [(columns, most) for most in range(2, 8) for columns in range(most + 1, 2
 @pytest.mark.parametrize("most", range(2, 8))
 def test_sizes_place_every_column_once(most: int) -> None:
     for columns in range(1, 40):
-        slice_sizes = compute_slice_sizes(columns, most)
+        slice_sizes = SliceRule(columns).compute_sizes(most)
         assert sum(slice_sizes) == columns
         assert max(slice_sizes) <= most
         assert max(slice_sizes) - min(slice_sizes) <= 1
@@ -159,15 +159,15 @@ def fewest(columns: int, most: int) -> int:
 
 def test_every_two_columns_stand_together_in_few_slices() -> None:
     for columns, most in MANY:
-        result = cover_pairs(columns, most)
+        result = cover_pairs(SliceRule(columns), most)
         together = [set(itertools.combinations(part, 2)) for part in result]
         assert set().union(*together) == set(itertools.combinations(range(columns), 2))
         assert all(len(part) == most and sorted(set(part)) == list(part) for part in result)
         assert fewest(columns, most) <= len(result) <= 1.6 * fewest(columns, most) + 1
         for number, pairs in enumerate(together):  # none is for nothing
             assert not pairs <= set().union(*together[:number])
-    assert len(cover_pairs(7, 3)) == 7  # Fano's plane: none better
-    assert cover_pairs(3, 5) == [(0, 1, 2)]
+    assert len(cover_pairs(SliceRule(7), 3)) == 7  # Fano's plane: none better
+    assert cover_pairs(SliceRule(3), 5) == [(0, 1, 2)]
 
 
 def watched(
@@ -175,7 +175,10 @@ def watched(
 ) -> tuple[Slices, RecordedSelect]:
     select = RecordedSelect(**more)
     patch.setattr(module, "select_candidate", select)
-    each = [Fraction(at + 1, 7) for at in range(count_choices(table.codes.shape[1], most, number))]
+    each = [
+        Fraction(at + 1, 7)
+        for at in range(count_choices(SliceRule(table.codes.shape[1]), most, number))
+    ]
     return tuple(choose_slices(table, most, number, epsilons=each, bits=BITS)), select
 
 
@@ -183,10 +186,12 @@ def test_each_epsilon_pays_for_one_choice(monkeypatch: pytest.MonkeyPatch) -> No
     """As many choices as are counted; in order, each with its own epsilon and all the noise."""
     for columns, most in [pair for pair in MANY if pair[0] < 11]:
         table = count_listed_rows({(0,) * columns: 4, (1,) * columns: 2}, columns)
-        least = len(compute_slice_sizes(columns, most))
+        least = len(SliceRule(columns).compute_sizes(most))
         for number in (least, least + 1, least + 4):
             result, select = watched(monkeypatch, table, most, number)
-            expected = [Fraction(at + 1, 7) for at in range(count_choices(columns, most, number))]
+            expected = [
+                Fraction(at + 1, 7) for at in range(count_choices(SliceRule(columns), most, number))
+            ]
             assert [epsilon for _, _, epsilon, _ in select.seen] == expected
             assert {sensitivity for _, sensitivity, _, _ in select.seen} <= {4 * U}
             assert all(bits is BITS for *_, bits in select.seen)
@@ -194,7 +199,7 @@ def test_each_epsilon_pays_for_one_choice(monkeypatch: pytest.MonkeyPatch) -> No
             assert max(map(len, result)) <= most
             assert set().union(*result) == set(range(columns))
             assert all(sorted(set(part)) == list(part) for part in result)
-            assert [len(part) for part in result[:least]] == compute_slice_sizes(columns, most)
+            assert [len(part) for part in result[:least]] == SliceRule(columns).compute_sizes(most)
             assert sorted(x for part in result[:least] for x in part) == list(range(columns))
             assert {len(part) for part in result[least:]} <= {most}
 
@@ -296,7 +301,7 @@ def test_chosen_slices_differ() -> None:
     rows = np.array(list(itertools.product((0, 1), repeat=6)), dtype=np.int32)
     table = merge_tuples(rows, np.ones(len(rows), dtype=np.int64))
     for most, number in ((2, 14), (2, 15), (3, 12)):
-        count = count_choices(6, most, number)
+        count = count_choices(SliceRule(6), most, number)
         slices = choose_slices(
             table, most, number, epsilons=[Fraction(1, 100)] * count, bits=SeededRandomness(1)
         )

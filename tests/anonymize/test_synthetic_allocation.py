@@ -210,7 +210,7 @@ def test_the_number_of_rows_is_measured_as_well_as_centered_tables_need_it() -> 
 def test_enough_rows_are_much_better_than_independent_ones() -> None:
     domain = make_domain(7)
     one_way, two_way = compare(domain, related_rows(domain, 3000, 3))
-    assert one_way <= LARGEST[0]
+    assert one_way <= 1.35  # 1.16 in the mean of 60 seeds; of so few it varies by 0.07
     assert two_way < 0.8
 
 

@@ -13,6 +13,7 @@ from incrowd.anonymize.synthetic.domain import Domain, make_column
 from incrowd.anonymize.synthetic.fit import fit
 from incrowd.anonymize.synthetic.measurement import TableEstimate, center
 from incrowd.anonymize.synthetic.model import make_structure
+from incrowd.anonymize.synthetic.refit import FINAL_GAP, LEAST_GAP, find_final_gap
 from incrowd.anonymize.synthetic.tree import make_graph
 from incrowd.arrays import Floats
 
@@ -56,6 +57,35 @@ def test_the_minimum_is_that_of_a_general_optimizer() -> None:
     logits = best[:3, None] + best[None, 3:7] + center(best[7:].reshape(3, 4), (0, 1))
     expected = np.exp(logits) / np.exp(logits).sum()
     assert model.marginals[0] == pytest.approx(expected, abs=1e-5)
+
+
+def test_single_columns_are_followed_to_a_small_part_of_their_noise() -> None:
+    """With the slack of pairs, a quarter of it would be lost here."""
+    domain = Domain((make_column(nested(3)),))
+    counts, deviation = np.array([2100.0, 60.0, 40.0]), 1.5
+    estimates = [TableEstimate((0,), (0,), counts, deviation**-2, 1.0)]
+    structure = make_structure(domain, [0], make_graph(1, []))
+    before, _ = fit(structure, estimates, 2200.0, gap=1e-6, steps=100)
+    model, _ = fit(structure, estimates, 2200.0, before=before, gap=1e-6, steps=100)
+    assert model.table((0,), (0,)) * 2200 == pytest.approx(counts, abs=deviation / 10)
+
+
+def test_the_last_fit_ends_where_noise_of_single_columns_is_larger() -> None:
+    """What a gap leaves undone moves a table by at most (gap / rows)^0.5 / 2."""
+
+    def find(rows: float, deviation: float) -> float:
+        ones = [
+            TableEstimate((x,), (0,), np.full(size, rows / size), deviation**-2, 1.0)
+            for x, size in enumerate((2, 6))
+        ]
+        pair = TableEstimate((0, 1), (0, 0), np.zeros((2, 6)), 1.0, 1.0)
+        return find_final_gap(rows, [*ones, pair])
+
+    noise = np.random.default_rng(3).normal(0, 1.5, (20_000, 8)) / 2000
+    distance = float((np.abs(noise[:, :2]).sum(axis=1) + np.abs(noise[:, 2:]).sum(axis=1)).mean())
+    assert (find(2000, 1.5) / 2000) ** 0.5 == pytest.approx(distance / 4, rel=0.01)
+    assert find(2000, 30.0) == FINAL_GAP
+    assert find(2000, 1e-3) == LEAST_GAP
 
 
 def test_descent_reaches_the_minimum_within_the_space_and_tells_the_gap() -> None:

@@ -172,3 +172,35 @@ def test_a_size_that_moves_the_budget_is_noted_as_printed(tmp_path: Path) -> Non
     assert printed.values == {"size": 6200}
     assert "printed in the certificate" in str(printed)
     assert find("size: public") == find("") == []
+
+
+YEARS = """
+columns:
+  year: {role: quasi, hierarchy: {flat: {values: ["80", "81"]}}}
+  y81: {role: quasi, hierarchy: {flat: {values: ["0", "1"]}}, function_of: [year]}
+  sex: {role: quasi, hierarchy: {flat: {values: [f, m]}}}
+release: {method: safe, epsilon: 1, delta: 1.0e-6, slices: SLICES}
+"""
+
+
+def test_check_warns_of_listed_slices_with_functions_of_others() -> None:
+    table = local_engine().from_columns(
+        {"year": ["80", "81"], "y81": ["0", "1"], "sex": ["f", "m"]}
+    )
+    listed = parse_spec(YEARS.replace("SLICES", "[[year, y81], [sex, y81]]"))
+    (finding,) = [x for x in check(table, listed) if x.code == "SLICE_REDUNDANT"]
+    assert finding.column == "y81"
+    assert "[year, y81]" in str(finding)
+    for slices in ("[[year, sex], [sex, y81]]", "2"):
+        file = parse_spec(YEARS.replace("SLICES", slices))
+        assert not {"SLICE_REDUNDANT", "FUNCTION_CONTRADICTED"} & {*list_codes(check(table, file))}
+
+
+def test_check_finds_a_function_that_the_table_contradicts() -> None:
+    file = parse_spec(YEARS.replace("SLICES", "2"))
+    table = local_engine().from_columns(
+        {"year": ["80", "81", "81"], "y81": ["0", "1", "0"], "sex": ["f", "m", "m"]}
+    )
+    (finding,) = [x for x in check(table, file) if x.code == "FUNCTION_CONTRADICTED"]
+    assert (finding.values["tuples"], finding.values["more"]) == (2, 3)
+    assert finding.severity == "warning"

@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from incrowd.curate.confirm_answers import ColumnChange, ColumnChanger
 from incrowd.curate.draft.draft import draft
+from incrowd.curate.question_group import confirm_group, group_questions
+from incrowd.engine.source import open_table
 from incrowd.spec.file import parse_spec
 
 DRAW = np.random.default_rng(5)
@@ -78,3 +81,34 @@ def test_what_may_be_sensitive_and_coarser_texts_stay() -> None:
 def test_nulls_are_unknown() -> None:
     total = [None if at % 7 == 0 else int(x) for at, x in enumerate(WOMEN + MEN)]
     assert set(find_drops(women=WOMEN, men=MEN, all=total)) == {"all"}
+
+
+def test_a_dropped_function_that_is_kept_after_all_says_of_what_and_is_asked() -> None:
+    columns = {"year": YEAR, "y2003": (YEAR == 2003).astype(int), "town": TOWN}
+    table = open_table(pl.DataFrame(columns))
+    file = parse_spec(draft(table).yaml())
+    assert file.spec.columns["y2003"].function_of == ()
+    changer = ColumnChanger(file, table)
+    changer.change("y2003", ColumnChange(role="quasi"))
+    column = changer.file.spec.columns["y2003"]
+    assert column.function_of == ("year",)
+    assert "function_of" in column.confirm
+    (group,) = [group for group in group_questions(changer.file, table) if "function" in group.kind]
+    assert group.columns == ("y2003",)
+    assert "public knowledge" in group.why
+    confirmed = confirm_group(changer.file, group)
+    assert "function_of" not in confirmed.spec.columns["y2003"].confirm
+    assert confirmed.spec.columns["y2003"].function_of == ("year",)
+    changer.change("y2003", ColumnChange(role="drop"))  # what nobody has confirmed goes again
+    assert changer.file.spec.columns["y2003"].function_of == ()
+    changer = ColumnChanger(confirmed, table)
+    changer.change("y2003", ColumnChange(role="sensitive"))  # what is confirmed stays
+    assert changer.file.spec.columns["y2003"].function_of == ("year",)
+
+
+def test_a_function_that_is_sensitive_stays_and_is_declared() -> None:
+    income = WOMEN * 1000
+    file = parse_spec(draft(pl.DataFrame({"grade": WOMEN, "income": income, "age": AGE})).yaml())
+    assert file.spec.columns["income"].role == "sensitive"
+    assert file.spec.columns["income"].function_of == ("grade",)
+    assert "function_of" in file.spec.columns["income"].confirm

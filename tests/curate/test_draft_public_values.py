@@ -21,6 +21,15 @@ def test_years_of_birth_need_nobody(name: str) -> None:
     assert draft_column(name, [1899, *range(1921, 1950)], times=9).confirm == ("role", "hierarchy")
 
 
+def test_years_of_birth_may_have_two_digits() -> None:
+    low, high = (draft_column("birth_year", list(range(x, x + 30)), times=9) for x in (0, 60))
+    assert low == high
+    assert low.confirm == ("role",)
+    assert (get_intervals(low).low, get_intervals(low).high) == (0, 99)
+    assert draft_column("birth_year", [*range(60, 99), 100], times=9).confirm != ("role",)
+    assert draft_column("birth_weight", list(range(60, 90)), times=9).confirm != ("role",)
+
+
 def test_percentages_go_from_0_to_100() -> None:
     low, high = (
         draft_column("pct_urban", values, times=9) for values in ([1, 2.5, 4], [88, 99, 3])

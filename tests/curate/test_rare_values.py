@@ -96,3 +96,15 @@ def test_check_says_how_many_people_a_value_of_the_target_needs() -> None:
     without = {name: value for name, value in release.items() if name != "target"}
     spec = load_spec({"columns": columns, "release": without, "size": 12_000})
     assert "TARGET_VALUES_AT_RISK" not in {x.code for x in find_risk_of_values(spec)}
+
+
+def test_where_rows_are_counted_a_value_of_the_target_needs_rows() -> None:
+    columns = {"a": flat(["x", "y"]), "ill": flat(["no", "yes"]), "id": {"role": "identifier"}}
+    release = {"method": "safe", "epsilon": 1.0, "delta": 1e-6, "target": "ill"}
+    unit = {"id": "id", "rows": 4, "per_group": 2}
+    spec = load_spec({"columns": columns, "release": release, "size": 12_000, "unit": unit})
+    (finding,) = [x for x in find_risk_of_values(spec) if x.code == "TARGET_VALUES_AT_RISK"]
+    assert " rows have may be lost" in finding.message
+    assert "within ±120 rows" in finding.message
+    assert "people" not in finding.message
+    assert "12,000" not in finding.message  # that is people

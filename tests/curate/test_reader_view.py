@@ -107,3 +107,33 @@ def test_only_what_shows_all_columns_and_most_rows_is_good() -> None:
     assert replace(good, columns=(column, column, silent)).verdict == "doubtful"
     assert replace(good, columns=(column, silent)).verdict == "bad"
     assert "2 of 3 columns" in replace(good, columns=(column, column, silent)).headline
+
+
+def test_noise_as_large_as_the_values_is_not_good() -> None:
+    """Readers see how large errors are, and how often a category is another one."""
+    spec = """
+    table: nowhere.csv
+    columns:
+      sex: {role: quasi, hierarchy: {flat: {values: [f, m]}}}
+      income: {role: noisy}
+      health: {role: noisy, values: [good, poor]}
+    release: {method: k-epsilon, k: 5, epsilon: EPSILON}
+    """
+    rows = range(400)
+    people = open_table(
+        pl.DataFrame({
+            "sex": ["f" if at % 2 else "m" for at in rows],
+            "income": [1000 + at * 37 % 900 for at in rows],
+            "health": ["good" if at % 3 else "poor" for at in rows],
+        })
+    )  # fmt: skip
+    loud = foresee_release(parse_spec(spec.replace("EPSILON", "0.1")), table=people)
+    columns = {column.name: column for column in loud.columns}
+    assert columns["income"].is_vague
+    assert columns["income"].shows.startswith("error ")
+    assert columns["health"].shows == "own category in 51 % of rows"  # e^.05 / (1 + e^.05)
+    assert loud.verdict == "doubtful"
+    assert "noise as large as the values in income" in loud.headline
+    quiet = foresee_release(parse_spec(spec.replace("EPSILON", "40")), table=people)
+    assert quiet.verdict == "good"
+    assert not any(column.is_vague for column in quiet.columns)

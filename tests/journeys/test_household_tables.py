@@ -16,7 +16,7 @@ from support.releases import forge_certificate
 from support.unjudged import publish_unjudged
 
 import incrowd as ic
-from incrowd.curate.person_rows import compare_rows_per_person
+from incrowd.curate.person_rows import compare_rows_per_group, compare_rows_per_person
 from incrowd.curate.planned_guarantee import plan_guarantee
 from incrowd.engine.source import open_table, spark_engine
 from incrowd.engine.table import TableError
@@ -106,6 +106,7 @@ def test_the_plan_says_what_the_certificate_will_say() -> None:
     costs = compare_rows_per_person(load_spec(make_spec(2, **FIXED)), choices=(1, 2, 3))
     # One cell more than the rows: the bounds of one table are 27 for 2 rows, 39 for 3, 45 for 4.
     assert [cost.crowd for cost in costs] == [32, 44, 50]
+    assert len(compare_rows_per_group(load_spec(make_spec(2, **FIXED)))) == 1
 
 
 def write_census(census: Pair, folder: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from support.spark_runs import QUICK_JAVA, SETTINGS, WAIT
+from support.spark_runs import JAVA_OPTIONS, SETTINGS, WAIT
 
 from incrowd.release.verify import verify
 
@@ -86,7 +86,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "log4j2.properties").write_text(LOG_SETTINGS)
     logged = f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}"
     settings = SETTINGS | {
-        "spark.driver.extraJavaOptions": f"{QUICK_JAVA} {logged}",
+        "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} {logged}",
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": (folder / "events").as_uri(),
         "spark.eventLog.compress": "false",

@@ -303,3 +303,29 @@ def test_a_long_mask_of_many_letters_is_expected_soon() -> None:
     letter_shares = compute_shares(len(ascii_letters), "skewed")
     entropy = 20 * float((letter_shares * np.log(letter_shares)).sum())
     assert float((mask_shares.mass * mask_shares.logs).sum()) == pytest.approx(entropy, rel=1e-3)
+
+
+@pytest.mark.parametrize("names", [("c0", "c1"), ("c3", "c4"), ("c0",)])
+def test_missing_rows_move_the_shares_of_pairs_as_simulated(names: tuple[str, ...]) -> None:
+    """Ten tables whose cells of fewer than 20 rows are missing; bare missing rows are far off."""
+    values, size = {"c0": 6, "c1": 4, "c2": 5, "c3": 3, "c4": 2}, 2_000
+    shares = {name: compute_shares(number, "concentrated") for name, number in values.items()}
+    columns = {name: {0: GroupShares.from_shares(shares[name])} for name in values}
+    outlook = TableForecast(columns, lambda rows: np.where(rows >= 20, 1.0, 0.0))
+    levels, draw = dict.fromkeys(values, 0), np.random.default_rng(1)
+    distances, missing = [], []
+    for _ in range(10):
+        rows = np.column_stack([draw.choice(len(p), size, p=p) for p in shares.values()])
+        _, cell, counts = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
+        is_published = counts[cell.ravel()] >= 20
+        part = rows[:, [[*values].index(name) for name in names]]
+        tuples, which = np.unique(part, axis=0, return_inverse=True)
+        before = np.bincount(which.ravel(), minlength=len(tuples)) / size
+        after = np.bincount(which.ravel()[is_published], minlength=len(tuples))
+        distances.append(float(np.abs(before - after / is_published.sum()).sum() / 2))
+        missing.append(1 - float(is_published.mean()))
+    expected = outlook.predict_pair_distance(levels, size, names)
+    assert expected == pytest.approx(np.mean(distances), abs=0.02)
+    assert np.mean(missing) - expected > 0.1
+    assert outlook.predict_pair_distance(levels, 10**9, names) < 1e-3
+    assert outlook.predict_pair_distance(levels, 1, names) == 1.0  # no cell has 20 rows

@@ -79,6 +79,7 @@ PUBLISHED: list[tuple[str, dict[str, Any], list[str]]] = [
     ("birth_year", between(0, 2030, widths=[10]), ["HIPAA_BIRTH_PUBLISHED"]),
     ("birth_year", between(1700, 1930, widths=[10]), ["HIPAA_BIRTH_PUBLISHED"]),
     ("birth_year", FLAT, ["HIPAA_BIRTH_PUBLISHED"]),
+    ("birth_year", between(0, 99, widths=[10]), ["HIPAA_BIRTH_PUBLISHED"]),
     ("birth_weight", between(0, 5999, widths=[500]), []),
 ]
 
@@ -88,6 +89,15 @@ def test_each_rule_is_held_by_name_declaration_and_values(
     name: str, column: dict[str, Any], codes: list[str]
 ) -> None:
     assert violations(name, column) == codes
+
+
+def test_a_year_of_birth_with_two_digits_may_be_any() -> None:
+    frame = pl.DataFrame({"yob": [at % 60 + 20 for at in range(ROWS)]})
+    assert violations("yob", FLAT, frame) == ["HIPAA_BIRTH_PUBLISHED"]
+    drafted = draft(frame).with_safe_harbor(YEAR)
+    assert [(guess.role, "two digits" in guess.reason) for guess in drafted.guesses] == [
+        ("drop", True)
+    ]
 
 
 def test_a_day_of_birth_in_intervals_is_no_year() -> None:

@@ -24,6 +24,7 @@ from support.slice_tables import (
     make_sliced_people,
     publish_slices,
 )
+from support.unjudged import publish_unjudged
 
 from incrowd.arrays import Words
 from incrowd.engine.source import open_table
@@ -47,6 +48,7 @@ from incrowd.privacy.selection import round_down_epsilon
 from incrowd.privacy.split import BudgetSplit, split_for_samples
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import verify
+from incrowd.spec.dependency import ColumnDependencies
 from incrowd.spec.file import parse_spec
 from incrowd.spec.slices import Slicing
 
@@ -412,3 +414,55 @@ def test_two_slices_from_one_sample_are_not_covered() -> None:
     method = tiny.method()
     true = [(product(tiny.by_slice(method, rows)), product(tiny.by_slice(method, without)))]
     assert 0 < used_up(tiny, true) <= 1 + 1e-9
+
+
+# Functions of other columns.
+
+YEARS = {"y81": ("year",), "y82": ("year",)}
+
+
+def plan_slices(columns: str, slices: Any, sources: dict[str, tuple[str, ...]]) -> Slicer:
+    return Slicer(slices, tuple(columns.split()), ColumnDependencies(sources))
+
+
+def test_slices_of_all_pairs_leave_out_those_of_functions() -> None:
+    slicer = plan_slices("year y81 y82 sex", Slicing(columns=2), YEARS)
+    assert {frozenset(part) for part in slicer.known_slices} == {
+        frozenset(pair)
+        for pair in (("year", "sex"), ("y81", "y82"), ("y81", "sex"), ("y82", "sex"))
+    }
+    assert "but functions of each other" in slicer.reason
+    assert (slicer.tables, slicer.choices) == (4, 0)
+
+
+def test_a_source_that_is_not_published_is_none() -> None:
+    slicer = plan_slices("y81 y82 sex", Slicing(columns=2), YEARS)
+    assert slicer.tables == 3
+
+
+def test_columns_of_one_thing_alone_have_no_slices() -> None:
+    with pytest.raises(IncrowdError, match="function of each other one"):
+        plan_slices("a b c", Slicing(columns=2), {"a": ("b",), "b": ("c",), "c": ("a",)})
+
+
+def test_functions_take_more_tables_than_there_may_be() -> None:
+    with pytest.raises(IncrowdError, match="3 tables of 3, with functions of others apart"):
+        plan_slices(
+            "a b c d", Slicing(columns=3, tables=2), {"b": ("a",), "c": ("b",), "a": ("c",)}
+        )
+
+
+def test_a_false_declaration_only_keeps_columns_apart(people: pl.DataFrame, tmp_path: Path) -> None:
+    """Neither e nor z is a function of d: the release verifies, spends the same, and parts them."""
+    columns = COLUMNS
+    for name in "ez":
+        columns = columns.replace(f"  {name}: {{", f"  {name}: {{function_of: [d], ")
+    assert columns != COLUMNS
+    spec = parse_spec(f"{columns}\nrelease: {{{BASE}, {CHOSEN}}}\n")
+    method, plain = Safe(spec), settled(CHOSEN)
+    assert method.promise.epsilon == plain.promise.epsilon
+    release = publish_unjudged(people, spec, output=tmp_path / "out")
+    parts = [set(table.scheme) for table in release.certificate.tables]
+    assert not any("d" in part and part & {"e", "z"} for part in parts)
+    assert all(any(name in part for part in parts) for name in "dez")
+    assert verify(tmp_path / "out") == []

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
 from incrowd.errors import IncrowdError
-from incrowd.spec.file import SpecFile, parse_spec
+from incrowd.spec.file import SpecFile, parse_spec, read_spec_file
 from incrowd.studio.class_rule_form import read_rules, set_limits, set_rules
 
 SPEC = """
@@ -68,3 +69,66 @@ def test_limits_and_weights() -> None:
     assert "weight" not in opened.text()
     with pytest.raises(IncrowdError, match="finest level is above the coarsest"):
         set_limits(file, {"low0": "2", "high0": "1"})
+
+
+def test_recursive_diversity_and_presence_are_set_together(tmp_path: Path) -> None:
+    """What is stated in two fields is one rule, and the spec has it as one would write it."""
+    form = {"diversity.recursive.c": "4,5", "diversity.recursive.l": "3", "diversity.distinct": "2"}
+    file = changed(form)
+    column = file.spec.columns["illness"]
+    assert column.diversity is not None
+    assert column.diversity.recursive is not None
+    assert (column.diversity.recursive.c, column.diversity.recursive.l) == (4.5, 3)
+    assert column.diversity.distinct == 2
+    texts = read_rules(file, "illness")
+    assert (texts["diversity.recursive.c"], texts["diversity.recursive.l"]) == ("4.5", "3")
+    again = file.with_entries(set_rules(file, "illness", texts))  # as the page sends it back
+    assert again.spec == file.spec
+    gone = file.with_entries(set_rules(file, "illness", dict.fromkeys(form, "")))
+    assert gone.spec.columns["illness"].diversity is None
+    study = file.with_entries(
+        set_rules(file, "illness", {"presence.value": " yes ", "presence.most": "0,5"})
+    )
+    presence = study.spec.columns["illness"].presence
+    assert presence is not None
+    assert (presence.value, presence.least, presence.most) == ("yes", 0.0, 0.5)
+    assert read_rules(study, "illness")["presence.least"] == ""
+    path = tmp_path / "spec.yaml"
+    path.write_text(study.text(), encoding="utf-8")
+    assert read_spec_file(path).spec == study.spec  # `yes` stays a text
+
+
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        ({"diversity.recursive.c": ""}, "needs both c and ℓ"),
+        ({"diversity.recursive.l": ""}, "needs both c and ℓ"),
+        ({"diversity.recursive.l": "1"}, "greater than or equal to 2|at least 2"),
+        ({"presence.most": "0.5"}, "needs the value of members"),
+        ({"presence.value": "yes"}, "needs a smallest or a largest share"),
+        ({"presence.value": "yes", "presence.least": "0.6", "presence.most": "0.5"}, "Swap them"),
+    ],
+)
+def test_half_a_rule_is_refused(form: Mapping[str, str], words: str) -> None:
+    with pytest.raises(IncrowdError, match=words):
+        changed(form)
+
+
+def test_a_long_number_comes_back_as_it_was() -> None:
+    """A form sends every field: none may lose digits on its way through the page."""
+    file = changed({"closeness.equal": "0.123456789"})
+    again = file.with_entries(set_rules(file, "illness", read_rules(file, "illness")))
+    closeness = again.spec.columns["illness"].closeness
+    assert closeness is not None
+    assert closeness.equal == 0.123456789
+
+
+def test_means_of_classes_and_linked_cells() -> None:
+    plain = parse_spec(SPEC.replace(", diversity: {recursive: {c: 3, l: 4}}", ""))
+    means = plain.with_entries(set_rules(plain, "illness", {"aggregate": "mean", "linked": "age"}))
+    assert means.spec.columns["illness"].aggregate == "mean"
+    assert means.spec.columns["illness"].linked == "age"
+    values = means.with_entries(set_rules(means, "illness", {"aggregate": "", "linked": ""}))
+    assert values.spec == plain.spec
+    with pytest.raises(IncrowdError, match="one number per class"):
+        changed({"aggregate": "mean"})  # beside a rule

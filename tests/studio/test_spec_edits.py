@@ -237,3 +237,61 @@ def test_suppressing_cells_takes_its_own_settings_along() -> None:
     assert release_of(back).model_dump(exclude_defaults=True) == {"method": "k-anonymity", "k": 5}
     noisy = after(changed, spec_edits.set_method(changed, "k-epsilon"))
     assert release_of(noisy).method == "k-epsilon"
+
+
+def test_k_counts_people_of_a_population_and_of_fewer_columns() -> None:
+    file = spec("method: k-anonymity, k: 5")
+    sized = after(file, spec_edits.set_release_fields(file, {"population": "90,000"}))
+    assert isinstance(release := release_of(sized), KAnonymitySpec)
+    assert release.population == 90_000
+    cells = spec("method: k-anonymity, k: 5, algorithm: suppress, reading: wildcard")
+    subsets = after(cells, spec_edits.set_release_fields(cells, {"subsets": "1: 20; 2:10"}))
+    assert isinstance(release := release_of(subsets), KAnonymitySpec)
+    assert release.subsets == {1: 20, 2: 10}
+    for form in ({"reading": ""}, {"subsets": " "}, {"algorithm": ""}):
+        plain = after(subsets, spec_edits.set_release_fields(subsets, form))
+        assert isinstance(release := release_of(plain), KAnonymitySpec)
+        assert release.subsets is None
+    with pytest.raises(IncrowdError, match="'20' is not a number of columns and its k"):
+        spec_edits.set_release_fields(cells, {"subsets": "20"})
+
+
+def test_means_and_links_go_with_what_shows_them() -> None:
+    columns = COLUMNS.replace("height: {role: drop}", "height: {role: sensitive, aggregate: mean}")
+    means = spec("method: k-anonymity, k: 5, algorithm: mdav", columns)
+    for changes in (
+        spec_edits.set_method(means, "k-epsilon"),
+        spec_edits.set_release_fields(means, {"algorithm": "suppress"}),
+    ):
+        assert after(means, changes).spec.columns["height"].aggregate is None
+    linked = spec(
+        "method: k-anonymity, k: 5, algorithm: suppress",
+        columns.replace("aggregate: mean", "linked: age"),
+    )
+    plain = after(linked, spec_edits.set_release_fields(linked, {"algorithm": ""}))
+    assert plain.spec.columns["height"].linked is None
+
+
+def test_categories_of_a_noisy_column_take_the_place_of_numbers() -> None:
+    columns = NOISY.replace("{role: noisy}", "{role: noisy, bounds: [0, 9], confirm: [bounds]}")
+    file = spec("method: k-epsilon, k: 4, epsilon: 3", columns)
+    form = {"values": "good\n fair \n\npoor", "other": "unknown"}
+    listed = after(file, spec_edits.set_noisy_column(file, "height", form))
+    column = listed.spec.columns["height"]
+    assert column.values == ("good", "fair", "poor")
+    assert (column.other, column.bounds, column.confirm) == ("unknown", None, ())
+    numbers = after(listed, spec_edits.set_noisy_column(listed, "height", {"values": " "}))
+    assert numbers.spec.columns["height"].values is None
+    assert numbers.spec.columns["height"].other is None
+    with pytest.raises(IncrowdError, match="two categories or more"):
+        after(file, spec_edits.set_noisy_column(file, "height", {"values": "good"}))
+
+
+def test_seconds_of_a_search_go_with_it() -> None:
+    file = spec("method: k-anonymity, k: 5")
+    limited = after(file, spec_edits.set_release_fields(file, {"search_seconds": "1,5"}))
+    assert isinstance(release := release_of(limited), KAnonymitySpec)
+    assert release.search_seconds == 1.5
+    cuts = after(limited, spec_edits.set_release_fields(limited, {"algorithm": "mondrian"}))
+    assert isinstance(release := release_of(cuts), KAnonymitySpec)
+    assert release.search_seconds is None

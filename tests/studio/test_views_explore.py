@@ -200,3 +200,57 @@ def test_limits_narrow_the_search_and_risk_is_shown_by_sets(
     assert spec.columns["age"].weight == 3
     refused = browser.post(f"{browser.room}/explore/limits", 422, low0="2", high0="1")
     assert "finest level is above" in html.unescape(refused)
+
+
+def test_costs_and_benefits_rank_the_schemes(browser: FormBrowser, tmp_path: Path) -> None:
+    assert "Costs and benefits" in browser.get(f"{browser.room}/explore")
+    refused = browser.post(f"{browser.room}/explore/payout", 422, benefit="9")
+    assert "Missing: Your loss" in html.unescape(refused)
+    amounts: dict[str, Any] = {
+        "benefit": "100",
+        "publisher_loss": "90",
+        "attacker_gain": "90",
+        "attack_cost": "4",
+    }
+    page = html.unescape(browser.post(f"{browser.room}/explore/payout", **amounts, attacker=""))
+    result = explored(tmp_path)
+    assert result.loss == "payout"
+    assert "The first loses least (payout)" in page
+    assert "Undo: costs and benefits" in page
+    names = re.findall(r'name="beside" value="([\d.]+)"', page)
+    assert result.best is not None
+    assert names[0] == ".".join(map(str, result.best.levels))
+    assert "in place of a measure of loss" in browser.get(f"{browser.room}/privacy")
+    browser.post(f"{browser.room}/undo")
+    release = read_spec_file(tmp_path / "people.yaml").spec.release
+    assert getattr(release, "payout", 0) is None
+    browser.post(f"{browser.room}/privacy/settings", algorithm="mondrian")
+    assert "Costs and benefits" not in browser.get(f"{browser.room}/explore")
+
+
+def test_rules_stand_where_a_method_has_classes(browser: FormBrowser, tmp_path: Path) -> None:
+    browser.post(f"{browser.room}/data/role", column="height", role="sensitive")
+    page = browser.get(f"{browser.room}/explore")
+    for name in ("diversity.recursive.c", "likeness.enhanced", "disclosure.present", "aggregate"):
+        assert f'name="{name}"' in page, name
+    assert 'name="linked"' not in page
+    form: dict[str, Any] = {
+        "column": "height",
+        "diversity.recursive.c": "2",
+        "diversity.recursive.l": "2",
+    }
+    page = html.unescape(browser.post(f"{browser.room}/explore/rules", **form))
+    assert "2 set" in page
+    assert "Undo: ℓ-diversity of 'height'" in page
+    browser.post(f"{browser.room}/privacy/settings", algorithm="suppress")
+    page = browser.get(f"{browser.room}/explore")
+    assert 'name="linked"' in page
+    assert "does not support rules on classes" in page
+    assert 'name="diversity.recursive.c"' in page  # what is set can be removed
+    assert 'name="likeness.basic"' not in page
+    browser.post(f"{browser.room}/explore/limits", weight0="2,5", weight1="")
+    assert read_spec_file(tmp_path / "people.yaml").spec.columns["age"].weight == 2.5
+    browser.post(f"{browser.room}/privacy/method", method="k-epsilon")
+    page = browser.get(f"{browser.room}/explore")
+    assert 'name="diversity.distinct"' in page
+    assert 'id="limits"' not in page

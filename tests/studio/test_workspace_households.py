@@ -22,24 +22,31 @@ pytestmark = pytest.mark.usefixtures("settled_once")
 ROOMS = ("person", "data", "hierarchies", "confirm", "privacy", "explore", "publish")
 
 
-def write_census_spec(folder: Path, households: str = "households.csv") -> Path:
+def write_census_spec(
+    folder: Path, households: str = "households.csv", *, linked: bool = False
+) -> Path:
     for name, frame in make_census(1200).items():
         frame.write_csv(folder / f"{name}.csv")
     levels = dict.fromkeys(("region", "tenure", "age", "sex"), 0)
     spec = {"table": "people.csv", **make_spec(2, levels=levels)}
-    spec["household"] = {**spec["household"], "table": households}
+    spec["household"] = {**spec["household"], "table": households, "linked": linked}
+    if linked:
+        spec["release"].pop("rows")
     path = folder / "census.yaml"
     path.write_text(json.dumps(spec))
     return path
 
 
-def test_both_tables_are_shown_and_published(tmp_path: Path) -> None:
-    path = write_census_spec(tmp_path)
+@pytest.mark.parametrize("linked", [False, True])
+def test_both_tables_are_shown_and_published(linked: bool, tmp_path: Path) -> None:
+    path = write_census_spec(tmp_path, linked=linked)
     with open_studio(tmp_path, table="census.yaml") as studio:
         for room in ROOMS:
             page = studio.get(f"{studio.room}/{room}")
             assert "tenure" in page or room in ("person", "confirm", "explore", "privacy")
-        assert "<strong>1,200</strong>" in studio.get(f"{studio.room}/person")
+        person = studio.get(f"{studio.room}/person")
+        assert "<strong>1,200</strong>" in person
+        assert ("Households are published whole" in person) == linked
         studio.post(f"{studio.room}/person", unit="household", rows="3", certain="")
         unit = read_spec_file(path).spec.unit
         assert isinstance(unit, PersonId)
@@ -52,6 +59,7 @@ def test_both_tables_are_shown_and_published(tmp_path: Path) -> None:
             time.sleep(0.1)
     assert ic.verify(tmp_path / "out") == []
     assert (tmp_path / "out/households.parquet").exists()
+    assert ("household_key" in pl.read_parquet(tmp_path / "out/people.parquet").columns) == linked
 
 
 def test_tables_are_joined_again_when_ids_are_read_in_another_way(tmp_path: Path) -> None:

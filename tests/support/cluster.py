@@ -14,13 +14,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.request import ProxyHandler, build_opener
 
+from support.java_archive import list_java_options
+
 import incrowd
 
 SOURCE = Path(incrowd.__file__).parent.parent
 WAIT = 60.0  # seconds until a cluster that does not start is given up
 MEMORY = 1  # gigabytes of each worker
-# What is started lives for seconds: the quickest start matters, not the quickest code.
-JAVA = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 
 
 class ClusterError(Exception):
@@ -146,7 +146,7 @@ class SparkCluster:
         with (self.folder / f"{name}.log").open("wb") as log:
             process = subprocess.Popen(
                 [
-                    *before, java, *JAVA, setting,
+                    *before, java, "-Xmx256m", *list_java_options(), setting,
                     "-cp", f"{home}/jars/*", f"org.apache.spark.deploy.{main}", *arguments,
                 ],
                 env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,

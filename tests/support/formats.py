@@ -44,6 +44,8 @@ SPECS = {
     "counts-person-period-series": f"{SAFE}, {LISTED_LEVELS}, rows: counted, series: {{of: 4}}",
     "households": f"{SAFE}, levels: {{region: 0, tenure: 0, age: 0, sex: 0}}",
     "households-search-counted-csv": f"{SAFE}, scheme: search, format: csv, rows: counted",
+    "households-linked": f"{SAFE}, levels: {{region: 0, tenure: 0, age: 0, sex: 0}}",
+    "households-linked-search-sample-csv": f"{SAFE}, draw: sample, scheme: search, format: csv",
     "sample-fixed": f"{SAFE}, draw: sample, {LEVELS}",
     "sample-search": f"{SAFE}, draw: sample, scheme: search",
     "sample-mondrian": f"{SAFE}, draw: sample, scheme: mondrian",
@@ -158,6 +160,7 @@ def make_households(name: str, folder: Path) -> None:
 
     release = YAML(typ="safe").load(f"{{{SPECS[name]}}}")
     spec = {**make_census_spec(3), "release": release}
+    spec["household"]["linked"] = "linked" in name
     publish_unjudged(make_census(1500), spec, output=folder)
 
 

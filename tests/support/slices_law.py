@@ -17,6 +17,7 @@ from support.exact import compute_choice_law
 
 from incrowd.anonymize import safe_slices as module
 from incrowd.anonymize.safe_slices import choose_slices, compute_dependence, count_choices
+from incrowd.anonymize.slice_rule import SliceRule
 from incrowd.arrays import Counts
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.privacy.randomness import Randomness, SeededRandomness
@@ -114,7 +115,7 @@ class SliceChoiceLaw:
         epsilons: list[Fraction],
         choice: Choice = compute_noisy_law,
     ) -> None:
-        assert len(epsilons) == count_choices(columns, most, number)
+        assert len(epsilons) == count_choices(SliceRule(columns), most, number)
         self.columns, self.most, self.number = columns, most, number
         self.epsilons, self.choice = epsilons, choice
         self._laws: dict[tuple[int, ...], Law] = {}

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from support.cluster import SparkCluster, start_cluster
+from support.java_archive import list_java_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FIXTURES = frozenset({"spark_cluster", "spark_session"})
 SETTINGS = {
-    # half the processor's time for queries that are short: nothing is compiled for them
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "1g",
+    # half the processor's time for queries that are short: nothing is compiled for them
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -42,24 +42,32 @@ def mark_spark(item: pytest.Item) -> bool:
 
 @pytest.fixture(scope="session")
 def spark_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A session on this machine with two cores, which all tests of a process share.
+    """A session on this machine with two cores, which all tests of a process share."""
+    session = start_session(tmp_path_factory.mktemp("spark"), list_java_options())
+    yield session
+    stop_session(session)
 
-    A task that fails is tried once more.
-    """
+
+def start_session(folder: Path, java_options: Sequence[str]) -> SparkSession:
+    """Start a session on this machine with two cores. A task that fails is tried once more."""
     from pyspark.sql import SparkSession
 
     # read when the session starts; each is what a machine without a network needs, too
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     paths = [str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))  # tasks find what tests share
-    folder = tmp_path_factory.mktemp("spark")
     builder = SparkSession.builder.master("local[2,2]").appName("incrowd-tests")
     for name, value in SETTINGS.items():
         builder = builder.config(name, value)
+    builder = builder.config("spark.driver.extraJavaOptions", " ".join(java_options))
     builder = builder.config("spark.sql.warehouse.dir", str(folder / "warehouse"))
     session = builder.config("spark.local.dir", str(folder / "local")).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
-    yield session
+    return session
+
+
+def stop_session(session: SparkSession) -> None:
+    """Stop a session, and wait until its process of Java has ended."""
     gateway = session.sparkContext._gateway
     assert gateway is not None
     session.stop()

@@ -12,16 +12,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from support.cluster import SparkCluster
+from support.java_archive import list_java_options
 
 from incrowd.release.ledger import Ledger
 
-# What is started lives for seconds; executors have to fit into a worker of tests.
-QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
+JAVA_OPTIONS = " ".join(list_java_options())
 SETTINGS = {
-    "spark.driver.extraJavaOptions": QUICK_JAVA,
+    "spark.driver.extraJavaOptions": JAVA_OPTIONS,
     "spark.driver.memory": "1g",
-    "spark.executor.extraJavaOptions": QUICK_JAVA,
-    "spark.executor.memory": "700m",
+    "spark.executor.extraJavaOptions": JAVA_OPTIONS,
+    "spark.executor.memory": "700m",  # which fits into a worker of tests
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.shuffle.partitions": "2",

@@ -32,48 +32,59 @@ they compose.
 
 Where there are so many slices as :func:`cover_pairs` needs for every two columns to stand together,
 nothing is chosen and nothing is spent.
+
+**Functions of others.** A slice of a year with its 0/1 columns tells nothing that the year does
+not. Where a spec declares such columns, no slice has one together with those that determine it (see
+:mod:`incrowd.anonymize.slice_rule`). The rule is public and removes options before anything is
+scored: what is left out depends on it and on what was chosen before, so each choice is private as
+before, whether or not the rule is true of the table. It may end a slice early; then fewer choices
+are made than are paid for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
+from typing import TypeAlias
 
 import numpy as np
 
+from incrowd.anonymize.slice_rule import SliceRule
 from incrowd.arrays import Counts
 from incrowd.codes.frequency import Frequencies
 from incrowd.privacy.randomness import Randomness
 from incrowd.privacy.selection import select_candidate
 
+_Verdict: TypeAlias = Callable[[tuple[int, ...]], bool]
 _UNIT = 1 << 10
 SENSITIVITY = 4 * _UNIT
 _DENSE = 1 << 20  # so many pairs of groups are summed in place
 
 
-def compute_slice_sizes(columns: int, limit: int) -> list[int]:
-    """Return how many columns each slice has: ``limit`` (two or more) at most, evenly."""
-    number = -(-columns // limit)
-    size, remainder = divmod(columns, number)
-    return [size + (at < remainder) for at in range(number)]
-
-
-def count_choices(columns: int, limit: int, tables: int) -> int:
-    """Return how many private choices it takes to put so many columns into so many slices."""
-    *early, _ = compute_slice_sizes(columns, limit)
+def count_choices(rule: SliceRule, limit: int, tables: int) -> int:
+    """Return how many private choices it takes, at most, to put columns into so many slices."""
+    *early, _ = rule.compute_sizes(limit)
     return sum(size - 1 for size in early) + (tables - len(early) - 1) * (limit - 1)
 
 
-def cover_pairs(columns: int, limit: int) -> list[tuple[int, ...]]:
-    """Return slices in which every two columns stand together, few if not the fewest."""
-    is_apart = ~np.eye(columns, dtype=bool)
-    slices = []
+def cover_pairs(rule: SliceRule, limit: int) -> list[tuple[int, ...]]:
+    """Return slices in which every two columns that may stand together do, few if not the fewest.
+
+    A column that may stand with no other has a slice of its own.
+    """
+    columns, is_apart = rule.columns, rule.list_separate_pairs()
+    slices: list[tuple[int, ...]] = [(at,) for at in range(columns) if not is_apart[at].any()]
     while is_apart.any():
         members = [int(at) for at in np.unravel_index(int(np.argmax(is_apart)), is_apart.shape)]
         while len(members) < min(limit, columns):
             gains = is_apart[members].sum(axis=0)
             gains[members] = -1
+            for at in rule.named:
+                if not rule.allows((*members, at)):
+                    gains[at] = -1
+            if gains.max() < 0:
+                break
             members.append(int(np.argmax(gains)))
         is_apart[np.ix_(members, members)] = False
         slices.append(tuple(sorted(members)))
@@ -147,24 +158,26 @@ def choose_slices(
     bits: Randomness,
     threshold: int = 0,
     rows: int = 1,
+    rule: SliceRule | None = None,
 ) -> list[tuple[int, ...]]:
     """Choose slices of at most ``limit`` columns each: private at the sum of the epsilons.
 
     There is one epsilon for each of :func:`count_choices`. What stands in cells of ``threshold``
     rows or fewer counts nothing; no data may decide that number. One person has at most ``rows`` of
-    the tuples counted.
+    the tuples counted. By the ``rule`` some columns do not stand together.
     """
     columns = frequencies.codes.shape[1]
     pairs = combinations(range(columns), 2)
     score = {pair: compute_dependence(frequencies, *pair, threshold) for pair in pairs}
+    rule = rule or SliceRule(columns)
     return choose_slices_by_score(
-        score, columns, limit, tables, epsilons=epsilons, bits=bits, rows=rows
+        score, rule, limit, tables, epsilons=epsilons, bits=bits, rows=rows
     )
 
 
 def choose_slices_by_score(
     score: Mapping[tuple[int, int], int],
-    columns: int,
+    rule: SliceRule,
     limit: int,
     tables: int,
     *,
@@ -177,15 +190,18 @@ def choose_slices_by_score(
     slices: list[tuple[int, ...]] = []
     covered_pairs: set[tuple[int, ...]] = set()
 
-    def grow_slice(size: int, free_columns: list[int]) -> tuple[int, ...]:
+    def grow_slice(size: int, columns: list[int], is_allowed: _Verdict) -> tuple[int, ...]:
         members: tuple[int, ...] = ()
         while len(members) < size:
             if members:
-                options = [(*members, column) for column in free_columns if column not in members]
+                options = [(*members, column) for column in columns if column not in members]
+                options = [x for x in options if is_allowed(x)]
                 options = [x for x in options if tuple(sorted(x)) not in slices] or options
             else:
-                options = list(combinations(free_columns, 2))
+                options = [x for x in combinations(columns, 2) if size > 1 and is_allowed(x)]
                 options = [pair for pair in options if pair not in covered_pairs] or options
+            if not options:  # by the rule alone, and what was chosen
+                return tuple(sorted(members)) or _take_first(columns, is_allowed)
             scores = {pair: 0 if pair in covered_pairs else value for pair, value in score.items()}
             values = np.array(
                 [_score_option(scores, members, option) for option in options], np.int64
@@ -197,18 +213,48 @@ def choose_slices_by_score(
             ]
         return tuple(sorted(members))
 
-    *early, _ = compute_slice_sizes(columns, limit)
-    free_columns = list(range(columns))
-    for size in early:
-        slices.append(grow_slice(size, free_columns))
+    sizes = rule.compute_sizes(limit)
+    free_columns = list(range(rule.columns))
+    for at in range(len(sizes) - 1):
+        is_allowed = _RoomyOptions(rule, free_columns, sizes[at:]).allows
+        slices.append(grow_slice(sizes[at], free_columns, is_allowed))
         free_columns = [column for column in free_columns if column not in slices[-1]]
     slices.append(tuple(free_columns))
     for part in slices:
         covered_pairs.update(combinations(part, 2))
     while len(slices) < tables:
-        slices.append(grow_slice(limit, list(range(columns))))
+        slices.append(grow_slice(limit, list(range(rule.columns)), rule.allows))
         covered_pairs.update(combinations(slices[-1], 2))
     return slices
+
+
+class _RoomyOptions:
+    """Beginnings of a slice that the rule allows, and that leave room for all other columns.
+
+    Columns that the rule does not name differ in nothing, so few beginnings have to be tried.
+    """
+
+    def __init__(self, rule: SliceRule, free_columns: list[int], sizes: Sequence[int]) -> None:
+        self._rule, self._free_columns, self._sizes = rule, free_columns, sizes
+        self._named = frozenset(rule.named)
+        self._verdicts: dict[tuple[frozenset[int], int], bool] = {}
+
+    def allows(self, members: tuple[int, ...]) -> bool:
+        """Return whether a slice may begin with some columns."""
+        if not self._named:
+            return True
+        key = (self._named.intersection(members), len(members))
+        if key not in self._verdicts:
+            rest = [column for column in self._free_columns if column not in members]
+            self._verdicts[key] = self._rule.allows(members) and self._rule.leaves_room(
+                members, rest, self._sizes
+            )
+        return self._verdicts[key]
+
+
+def _take_first(columns: list[int], is_allowed: _Verdict) -> tuple[int, ...]:
+    """Return a slice of one column, the first that leaves room for all others."""
+    return next((column,) for column in columns if is_allowed((column,)))
 
 
 def _score_option(

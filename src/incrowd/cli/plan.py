@@ -200,6 +200,11 @@ def _plan_from_spec(path: Path, typical: float | None, as_json: bool) -> None:
         else:
             print_rows_per_person(comparison, typical)
             print_rows_per_group(per_group)
+            if file.spec.household is not None and file.spec.household.linked:
+                print(
+                    "Households are published whole: with more people fewer households agree. "
+                    "`incrowd check` says how many are kept."
+                )
         return
     if typical is not None:
         raise IncrowdError("--typical is for `method: safe` with a person id. Drop it.")
@@ -228,9 +233,14 @@ def print_rows_per_person(comparison: Sequence[RowsPerPerson], typical: float | 
         print("Add --typical NUMBER, a typical number of rows per person, for what is kept.")
     else:
         print(
-            "Error: noise of a count relative to all counts, 1 = one row per person. The table is "
-            "not opened."
+            f"Error: noise of a count relative to all counts, 1 = {_name_first(comparison)} per "
+            "person. The table is not opened."
         )
+
+
+def _name_first(comparison: Sequence[RowsPerPerson]) -> str:
+    """Name the rows that the others are compared with: households need two people to be linked."""
+    return "one row" if comparison[0].rows == 1 else f"{comparison[0].rows} rows"
 
 
 def print_rows_per_group(comparison: Sequence[RowsPerPerson]) -> None:

@@ -205,8 +205,9 @@ def _accuracy_facts(certificate: Certificate) -> Facts:
             max(law.find_error_bound(_ACCURATE) for law in laws),
             max(law.reach for law in laws),
         )
+        of = "household types: " if certificate.links is not None else ""
         text = (
-            f"95 % of noise within ±{within}, every count within ±{most}; counts near the "
+            f"{of}95 % of noise within ±{within}, every count within ±{most}; counts near the "
             f"threshold of {certificate.threshold} are biased upward"
         )
         return [("Accuracy", text)]

@@ -145,6 +145,7 @@ DOING = {
     "search": "searching for a scheme",
     "recode": "recoding",
     "synthesize": "measuring tables and fitting a model",
+    "tabulate": "measuring the tables",
     "draw": "drawing",
     "measure": "measuring",
     "attack": "attacking it",

@@ -20,6 +20,7 @@ from incrowd.codes.grid import build_grid
 from incrowd.codes.hierarchy import Hierarchy, HierarchyError
 from incrowd.codes.values import canonicalize_value
 from incrowd.curate.alike_values import find_alike_values
+from incrowd.curate.whole_households import find_kept_households
 from incrowd.engine.count import count_tuples
 from incrowd.engine.source import open_spec_table
 from incrowd.engine.table import Engine, Table, TableError, Tally
@@ -47,9 +48,11 @@ from incrowd.privacy.events import PersonCounts, RowCounts, Selection
 from incrowd.privacy.randomness import SystemRandomness
 from incrowd.spec.base import quote_scalar
 from incrowd.spec.build import build_hierarchy, is_open
+from incrowd.spec.dependency import ColumnDependencies
 from incrowd.spec.file import SpecFile, SpecSource, load_spec
 from incrowd.spec.model import HARMLESS_ENTRIES, Column, PersonId, Spec
 from incrowd.spec.release import KEpsilonSpec, ReleaseSpec, SafeSpec
+from incrowd.spec.slices import Slicing
 
 _NAMED = 6
 
@@ -134,6 +137,7 @@ def _find_expectations(file: SpecFile, table: Table) -> Iterator[Finding]:
     except IncrowdError:
         return
     yield from expectation.findings()
+    yield from find_kept_households(file, table)
     if file.spec.size is not None:
         yield from _find_forecasts(file)
     try:
@@ -148,7 +152,8 @@ def _find_forecasts(file: SpecFile) -> Iterator[Finding]:
     from incrowd.curate.recommend import recommend_method
 
     with suppress(IncrowdError):
-        if (recommendation := recommend_method(file)) is not None:
+        recommendation = recommend_method(file)
+        if recommendation is not None and file.spec.household is None:  # which has one method
             yield recommendation.find()
     with suppress(IncrowdError):
         yield from find_risk_of_values(file)
@@ -182,6 +187,8 @@ def _find_problems(file: SpecFile, table: Table) -> Iterator[Finding]:
     yield from find_exposures(spec, table)
     yield from _find_hipaa_violations(spec, table)
     yield from find_weak_parameters(spec.release)
+    yield from _find_false_functions(spec, table)
+    yield from _find_redundant_slices(spec)
     if kept_columns := spec.columns_with_role("keep"):
         yield make_finding("KEEP_ASSERTED", columns=list(kept_columns))
     for name, column in spec.columns.items():
@@ -201,6 +208,34 @@ def _find_problems(file: SpecFile, table: Table) -> Iterator[Finding]:
         unused = column.role == "sensitive" and keeps
         for finding in domain_problems:
             yield replace(finding, severity=Severity.WARNING) if unused else finding
+
+
+def _find_false_functions(spec: Spec, table: Table) -> Iterator[Finding]:
+    """Yield columns that the table has with several values for the same values of their sources."""
+    for name, sources in ColumnDependencies.from_columns(spec.columns).sources.items():
+        if not {name, *sources} <= {*table.columns}:
+            continue
+        with suppress(TableError):
+            tuples = table.count_distinct(list(sources))
+            if (more := table.count_distinct([*sources, name])) > tuples:
+                yield make_finding(
+                    "FUNCTION_CONTRADICTED", name, sources=list(sources), tuples=tuples, more=more
+                )
+
+
+def _find_redundant_slices(spec: Spec) -> Iterator[Finding]:
+    """Yield declared slices that have a column together with those that determine it."""
+    release = spec.release
+    if not isinstance(release, SafeSpec) or isinstance(release.slices, Slicing):
+        return
+    dependencies = ColumnDependencies.from_columns(spec.columns)
+    for part in release.slices:
+        if determined := dependencies.find_determined(part):
+            name = determined[-1]
+            yield make_finding(
+                "SLICE_REDUNDANT", name, slice=list(part),
+                sources=dependencies.find_sources(name, part),
+            )  # fmt: skip
 
 
 def _find_hipaa_violations(spec: Spec, table: Table) -> Iterator[Finding]:

@@ -168,6 +168,14 @@ def _make_question(
         few = sorted((count, text) for text, count in rows.items() if 0 < count < FEW)
         seen = _describe_rare_values(few) if rows else ()
         return Question(name, entry, says, why, seen, correction, rare=bool(few))
+    if entry == "function_of":
+        why = (
+            "In every row looked at, these columns determine it. Slices are put together by this "
+            "declaration, so it must be public knowledge: by what the columns mean, not by what "
+            "the table happens to hold."
+        )
+        correction = "set `function_of` to the columns that always determine it, or remove it"
+        return Question(name, entry, says, why, correction=correction)
     why = "It was read from the data and is published. It must be public knowledge."
     correction = f"set `{entry}` to a value that is known without the table"
     return Question(name, entry, says, why, correction=correction)

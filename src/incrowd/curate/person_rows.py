@@ -69,7 +69,9 @@ def compare_rows_per_person(
     if typical is not None and not 1 <= typical < math.inf:
         raise ParameterError("typical", "be at least 1", typical)
     listed = []
-    for rows in sorted({*choices, unit.rows}):
+    household = file.spec.household
+    fewest = 2 if household is not None and household.linked else 1  # that make a whole household
+    for rows in sorted({*(rows for rows in choices if rows >= fewest), unit.rows}):
         per_group = min(unit.per_group, find_most_per_group(rows))
         cost, spread = _compute_cost(file, rows, per_group)
         share = None if typical is None else 1 - 2 ** (-rows / typical)
@@ -86,10 +88,11 @@ def compare_rows_per_group(
 ) -> tuple[RowsPerPerson, ...]:
     """Compare counting people with counting rows, for the rows per person of a spec.
 
-    Up to as many rows of a person count in one group as each choice says; 1 counts people.
+    Up to as many rows of a person count in one group as each choice says; 1 counts people. Of
+    households and their people, both files count households alone.
     """
     unit = _require_person(file)
-    most = find_most_per_group(unit.rows)
+    most = find_most_per_group(unit.rows) if file.spec.household is None else 1
     chosen = sorted({*choices, unit.per_group})
     return tuple(_compute_cost(file, unit.rows, each)[0] for each in chosen if each <= most)
 

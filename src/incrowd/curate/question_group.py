@@ -33,6 +33,7 @@ _KINDS = {
     "lists": "lists of values",
     "rules": "other hierarchies",
     "files": "hierarchies from files",
+    "functions": "functions of other columns",
     "other": "further entries",
 }
 
@@ -156,6 +157,8 @@ def _find_kind(file: SpecFile, question: Question, shared: Collection[str]) -> t
         if entries <= {"nulls"}:
             return "nulls", ""
         return ("dates", "") if "dates" in entries else ("numbers", "")
+    if question.entry == "function_of":
+        return "functions", ""
     if question.entry != "hierarchy" or column.hierarchy is None:
         return "other", question.entry
     if not question.rare and (text := _dump_hierarchy(column)) in shared:

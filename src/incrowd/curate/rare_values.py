@@ -20,7 +20,7 @@ from incrowd.methods.expect import (
     aim_search,
     expect,
     find_power,
-    forecast_table,
+    forecast_release,
 )
 from incrowd.methods.registry import make_method
 from incrowd.methods.safe.method import Safe
@@ -79,8 +79,8 @@ def find_values_at_risk(spec: SpecSource, *, size: int | None = None) -> tuple[C
         assert isinstance(expectation, SyntheticExpectation)
         share = min(expectation.error / people, 1.0)
         return tuple(ColumnRisk(name, share) for name in planned.declared.names)
-    limits = dict(planned.tables[0])
-    forecast = forecast_table(planned.declared, limits, planned.likely, "concentrated")
+    limits = dict(planned.tables[0] if planned.whole is None else planned.tables[-1])
+    forecast = forecast_release(planned, limits, "concentrated")
     power = find_power(file.spec.release)
     levels = (
         forecast.find_finest_levels(people, _HALF)
@@ -131,9 +131,12 @@ def _find_target_at_risk(file: SpecFile) -> list[Finding]:
     rows = math.ceil(CROWDS * method.planned_release.crowd)
     assert isinstance(method, Safe)
     error = method.find_count_error(release.target)
+    unit = method.planned_release.counted_unit
+    # How many rows people have together is not stated.
+    part = f"{format_percent(min(rows / size, 1.0))} of {size:,}" if unit == "people" else None
     return [
         make_finding(
-            "TARGET_VALUES_AT_RISK", release.target, rows=rows,
-            share=min(rows / size, 1.0), size=size, counted=error,
+            "TARGET_VALUES_AT_RISK", release.target, rows=rows, unit=unit, part=part,
+            error=None if error is None else f"{error:,} {unit}",
         )
     ]  # fmt: skip

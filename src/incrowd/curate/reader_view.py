@@ -17,11 +17,13 @@ from incrowd.errors import IncrowdError
 from incrowd.findings import format_count, format_percent, format_points
 from incrowd.measure.evaluation import Evaluation
 from incrowd.measure.lost_values import LostValue
+from incrowd.measure.noise_loss import NoiseEvaluation
 from incrowd.measure.synthetic import SyntheticEvaluation
 from incrowd.measure.tables import TablesEvaluation
 from incrowd.methods.base import MakeContext, published_columns
 from incrowd.methods.expect import expect
 from incrowd.methods.fictional import make_fictional_table
+from incrowd.methods.k_epsilon.loss import LARGE_ERROR
 from incrowd.methods.people import draw_rows
 from incrowd.methods.registry import make_method
 from incrowd.methods.synthetic.expect import SyntheticExpectation
@@ -50,12 +52,14 @@ class ReaderColumn:
         state: Published as it is, coarser, with noise, or not at all.
         shows: The same in words, such as "decade".
         example: A label as readers see it; empty where there is none.
+        is_vague: Whether noise is as large as the values.
     """
 
     name: str
     state: State
     shows: str
     example: str = ""
+    is_vague: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,8 @@ class ReaderView:
         ):
             return "bad"
         few = self.rows is not None and self.rows < FEW_ROWS
+        if any(column.is_vague for column in self.columns):
+            return "doubtful"
         if silent or self.lost or self.warnings or few:
             return "doubtful"
         return "good"
@@ -112,10 +118,12 @@ class ReaderView:
             if silent
             else f"all {total} columns show something"
         )
+        vague = [column.name for column in self.columns if column.is_vague]
+        if vague:
+            parts.append(f"noise as large as the values in {', '.join(vague)}")
         if self.lost and self.people is None:
-            parts.append(
-                f"{format_count(len(self.lost), 'value or table', 'values or tables')} at risk"
-            )
+            kind = "table" if self.rows is None else "column" if self.error else "value"
+            parts.append(f"{format_count(len(self.lost), kind, f'{kind}s')} at risk")
         elif self.rare:
             parts.append(f"values rarer than about {format_percent(self.rare, 0)} may vanish")
         return "; ".join(parts)
@@ -210,11 +218,12 @@ def _list_finest(file: SpecFile) -> Iterator[ReaderColumn]:
     """Yield the published columns of a release whose columns have their finest declared values."""
     release = file.spec.release
     names = published_columns(file.spec, "quasi", "sensitive")
+    kind = "counted" if isinstance(release, TablesSpec) else "synthetic"
     if isinstance(release, TablesSpec) and release.tables:
         names = {name: names[name] for name in release.named_columns if name in names}
     for name, column in names.items():
         intervals = column.hierarchy is not None and column.hierarchy.intervals is not None
-        yield ReaderColumn(name, "unchanged", "finest declared values" if intervals else UNCHANGED)
+        yield ReaderColumn(name, "unchanged", f"{kind}, finest intervals" if intervals else kind)
 
 
 def _list_left_out(file: SpecFile) -> tuple[str, ...]:
@@ -241,7 +250,7 @@ def _make_view(file: SpecFile, examples: Examples | None, evaluation: Evaluation
     assert examples is not None
     parts = (evaluation, *evaluation.slices)
     values = [value for part in parts for value in part.lost.values]
-    columns = tuple(_list_columns(file, examples))
+    columns = tuple(_list_columns(file, examples, evaluation.noise))
     if not evaluation.rows_released:
         columns = tuple(ReaderColumn(column.name, "nothing", SUPPRESSED) for column in columns)
     return ReaderView(
@@ -270,7 +279,9 @@ def _list_distorted(evaluation: SyntheticEvaluation) -> Iterator[str]:
             yield f"{name} (off by {format_points(distance)})"
 
 
-def _list_columns(file: SpecFile, examples: Examples) -> Iterator[ReaderColumn]:
+def _list_columns(
+    file: SpecFile, examples: Examples, noise: NoiseEvaluation | None
+) -> Iterator[ReaderColumn]:
     """Yield each published column, in the order of the spec, at the finest of its slices."""
     labels = _find_labels(examples)
     words: dict[str, str] = {}
@@ -284,9 +295,21 @@ def _list_columns(file: SpecFile, examples: Examples) -> Iterator[ReaderColumn]:
             example = labels.get(name, "") if bare and shows not in (SUPPRESSED, UNCHANGED) else ""
             yield ReaderColumn(name, _choose_state(shows), shows, example)
         elif column.role == "noisy":
-            yield ReaderColumn(name, "noisy", "with noise", labels.get(name, ""))
+            yield _describe_noisy(name, noise, labels.get(name, ""))
         elif column.role in ("sensitive", "keep", "weight") and name in examples.names:
             yield ReaderColumn(name, "unchanged", UNCHANGED)
+
+
+def _describe_noisy(name: str, noise: NoiseEvaluation | None, label: str) -> ReaderColumn:
+    """Return what readers see of a noisy column: how large the errors are, or how often it lies."""
+    if noise is not None and name in noise.categories:
+        keep = format_percent(noise.categories[name].keep, 0)
+        return ReaderColumn(name, "noisy", f"own category in {keep} of rows", label)
+    error = noise.columns[name].expected_error if noise and name in noise.columns else None
+    if error is None:
+        return ReaderColumn(name, "noisy", "with noise", label)
+    shows = f"error {format_percent(error, 0)} on average"
+    return ReaderColumn(name, "noisy", shows, label, is_vague=error > LARGE_ERROR)
 
 
 def _choose_state(shows: str) -> State:

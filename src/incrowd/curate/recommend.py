@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import combinations
+from math import comb
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +18,7 @@ import numpy as np
 from incrowd.arrays import Floats
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, format_percent, format_points, make_finding
+from incrowd.measure.forecast import Levels, TableForecast
 from incrowd.methods.base import published_columns
 from incrowd.methods.expect import aim_search, expect, forecast_table
 from incrowd.methods.registry import make_method
@@ -31,6 +34,9 @@ _MOST_TABULATED = 20  # columns that tables of every two are forecast for
 _ASSUMPTION: Final = "concentrated"  # the values of most tables of people
 _SERVES = 0.85  # of the rows: a release of groups with fewer is recommended to nobody
 _GROUPS = 5  # for each column beyond two: fewer show hardly more than the most frequent values
+_MOST_NAMED = 3
+_MOST_PAIRS = 20  # of columns, whose distance is forecast
+_VARIED_RELATIONS = 0.01  # noise of a pair, from which on models of a rare value varied in trials
 _LARGE_ERROR = 0.05  # of a share: synthetic rows with more are of little use
 
 
@@ -47,9 +53,12 @@ class MethodForecast:
         error: Bound of the error of the share of a single value: by suppressed rows, or, of
             synthetic rows and tables, by noise (95 %); of tables, of the worst pair of values.
         rare: Smallest share of a value that survives, roughly.
-        two_way: Total variation distance that noise makes of the table of a measured pair of
-            columns; None where nothing is measured, and no honest forecast is known.
+        two_way: Total variation distance of the table of two columns. Of synthetic rows and tables
+            it is what noise makes of a measured pair; of groups it is what missing rows make of it,
+            in the mean over pairs, and 1 of each pair with a column of which nothing is published.
+            None where there is one column.
         private: Whether the release is differentially private.
+        fine: Columns with more values than synthetic rows can tell apart at this size.
     """
 
     method: str
@@ -61,16 +70,25 @@ class MethodForecast:
     rare: float
     private: bool
     two_way: float | None = None
+    fine: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         groups = "" if self.groups is None else f", {self.groups:,} groups"
-        pairs = "" if self.two_way is None else f", noise of a pair {self.two_way:.2f}"
+        which = "noise of a pair" if self.groups is None else "distance of a pair"
+        pairs = "" if self.two_way is None else f", {which} {self.two_way:.2f}"
         return (
             f"{self.method}: {self.informative} of {self.columns} columns, "
             f"{format_percent(self.rows, 0)} of rows{groups}; shares of single values within "
             f"±{format_points(self.error)}{pairs}; values below {format_percent(self.rare)} may "
             "vanish"
         )
+
+
+def _format_pairs(forecast: MethodForecast) -> str:
+    """Format what becomes of pairs of columns, for a cell of a table."""
+    if forecast.two_way is None:
+        return "-"
+    return f"{'noise' if forecast.groups is None else 'distance'} {forecast.two_way:.2f}"
 
 
 @dataclass(frozen=True)
@@ -102,7 +120,7 @@ class Recommendation:
             format_percent(forecast.rows, 0),
             "-" if forecast.groups is None else f"{forecast.groups:,}",
             f"±{format_points(forecast.error)}",
-            "-" if forecast.two_way is None else f"noise {forecast.two_way:.2f}",
+            _format_pairs(forecast),
             f"may vanish below {format_percent(forecast.rare)}",
             "differential privacy" if forecast.private else "k-anonymity",
         )  # fmt: skip
@@ -157,19 +175,19 @@ def _forecast_methods(file: SpecFile, size: int) -> Iterator[MethodForecast]:
 
 
 def _choose_method(by_name: dict[str, MethodForecast]) -> tuple[str, str]:
-    """Return the method to recommend, and why."""
+    """Return the method to recommend, and why, with what a curator may miss of its release."""
     counts, synthetic = by_name.get("counts"), by_name.get("synthetic")
     if counts is not None and _serves(counts):
-        return "counts", "groups of all columns are large enough to be published"
+        reason = "groups of all columns are large enough to be published"
+        return "counts", f"{reason}; {_describe_missing(counts)}"
     if synthetic is not None and synthetic.error <= _LARGE_ERROR:
-        reason = "groups of all columns lose too many rows, and single values are measured well"
-        if synthetic.two_way is not None and synthetic.two_way > LOST_RELATIONS:
-            reason += (
-                "; but relations between columns, and models for a target, may be lost: name them "
-                "(`target`, `tables`), publish fewer columns, or use k-anonymity, which keeps "
-                "relations and promises less"
+        is_lost = synthetic.two_way is not None and synthetic.two_way > LOST_RELATIONS
+        if counts is not None and is_lost and _shows_pairs(counts, synthetic):
+            return "counts", (
+                "synthetic rows would lose relations between columns, which groups of all columns "
+                f"show; but the groups are few and coarse, and {_describe_missing(counts)}"
             )
-        return "synthetic", reason
+        return "synthetic", _explain_synthetic(counts, synthetic, is_lost=is_lost)
     if "k-anonymity" in by_name:
         return "k-anonymity", (
             "the table is too small for differential privacy at this budget (k-anonymity promises "
@@ -178,11 +196,62 @@ def _choose_method(by_name: dict[str, MethodForecast]) -> tuple[str, str]:
     return next(iter(by_name)), "no other method fits these columns"
 
 
+def _explain_synthetic(
+    counts: MethodForecast | None, synthetic: MethodForecast, *, is_lost: bool
+) -> str:
+    """Return why synthetic rows are recommended, and what they may lose."""
+    is_coarse = counts is not None and _keeps_columns(counts)
+    lack = "are few and coarse" if is_coarse else "lose too many rows"
+    reason = f"groups of all columns {lack}, and single values are measured well"
+    if is_lost:
+        reason += (
+            "; but relations between columns, and models for a target, may be lost: name them "
+            "(`target`, `tables`), publish fewer columns, or use k-anonymity, which keeps "
+            "relations and promises less"
+        )
+    elif synthetic.two_way is not None and synthetic.two_way > _VARIED_RELATIONS:
+        reason += (
+            "; but relations with rare values vary from draw to draw and can vanish: name a column "
+            "to be predicted (`target`), or use k-anonymity, which keeps relations and promises "
+            "less"
+        )
+    if synthetic.fine:
+        reason += (
+            f"; but within ranges of {_list_names(synthetic.fine)} relations are lost (too many "
+            "values to be measured one by one): round the values, or use k-anonymity, which keeps "
+            "more of them and promises less"
+        )
+    return reason
+
+
+def _describe_missing(counts: MethodForecast) -> str:
+    """Describe the rows that groups lose."""
+    missing = format_percent(max(1 - counts.rows, 0.01), 0)
+    return f"about {missing} of the rows, those with rare values, are suppressed"
+
+
+def _shows_pairs(counts: MethodForecast, synthetic: MethodForecast) -> bool:
+    """Return whether groups show all columns, and pairs of them better than synthetic rows do."""
+    if counts.two_way is None or synthetic.two_way is None:
+        return False
+    return counts.two_way < synthetic.two_way and _keeps_columns(counts)
+
+
+def _list_names(names: tuple[str, ...]) -> str:
+    """Return the first names of columns, and how many more there are."""
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return f"{', '.join(names[:_MOST_NAMED])}{more}"
+
+
 def _serves(counts: MethodForecast) -> bool:
     """Return whether groups show every column, most rows, and more than a few combinations."""
     groups = 0 if counts.groups is None else counts.groups
-    is_fine = groups >= _GROUPS * (counts.columns - 2)
-    return counts.informative == counts.columns and counts.rows >= _SERVES and is_fine
+    return _keeps_columns(counts) and groups >= _GROUPS * (counts.columns - 2)
+
+
+def _keeps_columns(counts: MethodForecast) -> bool:
+    """Return whether groups show every column, and most rows."""
+    return counts.informative == counts.columns and counts.rows >= _SERVES
 
 
 def _get_budget(file: SpecFile) -> tuple[float, float]:
@@ -213,17 +282,17 @@ def _forecast_counts(file: SpecFile, size: int) -> MethodForecast:
 
 def _forecast_classes(file: SpecFile, size: int) -> MethodForecast:
     declared = ColumnHierarchies(published_columns(file.spec, "quasi"), file.folder)
-    sensitive_columns = len(published_columns(file.spec, "sensitive"))
+    unchanged = len(published_columns(file.spec, "sensitive", "keep"))
     limits = {name: (0, declared.height(name) - 1) for name in declared.names}
 
     def publish_class(rows: Floats) -> Floats:
         return np.where(rows >= K, 1.0, 0.0)
 
-    forecast = _forecast_groups("k-anonymity", declared, limits, publish_class, size, K)
+    forecast = _forecast_groups("k-anonymity", declared, limits, publish_class, size, K, unchanged)
     return replace(
         forecast,
-        columns=forecast.columns + sensitive_columns,
-        informative=forecast.informative + sensitive_columns,
+        columns=forecast.columns + unchanged,
+        informative=forecast.informative + unchanged,
     )
 
 
@@ -234,8 +303,12 @@ def _forecast_groups(
     likely: Callable[[Floats], Floats],
     size: int,
     crowd: float,
+    unchanged: int = 0,
 ) -> MethodForecast:
-    """Return what a method that publishes groups of at least some rows would keep."""
+    """Return what a method that publishes groups of at least some rows would keep.
+
+    ``unchanged`` columns are published beside the others, as they are.
+    """
     outlook = forecast_table(declared, limits, likely, _ASSUMPTION)
     private = method == "counts"
     if private:
@@ -248,7 +321,34 @@ def _forecast_groups(
         method, len(limits), len(outlook.list_informative_columns(levels)), share.rows, groups,
         error=max(1 - share.rows, crowd / size),
         rare=min(crowd * max(groups, 2) / 2 / size, 1.0), private=private,
+        two_way=_expect_pair_distance(outlook, levels, size, unchanged),
     )  # fmt: skip
+
+
+def _expect_pair_distance(
+    outlook: TableForecast, levels: Levels, size: int, unchanged: int
+) -> float | None:
+    """Return the mean distance of the tables of two columns, some of which are unchanged.
+
+    Those are independent of the others in the forecast: missing rows leave them as they are.
+    """
+    pairs = comb(len(levels) + unchanged, 2)
+    if not pairs:
+        return None
+    informative = outlook.list_informative_columns(levels)
+    beside = _average(outlook, levels, size, [(name,) for name in informative]) * unchanged
+    within = _average(outlook, levels, size, list(combinations(informative, 2)))
+    lost = pairs - comb(len(informative) + unchanged, 2)
+    return (lost + beside * len(informative) + within * comb(len(informative), 2)) / pairs
+
+
+def _average(
+    outlook: TableForecast, levels: Levels, size: int, parts: list[tuple[str, ...]]
+) -> float:
+    """Return the mean distance of some columns or pairs; of many, of some that lie evenly."""
+    some = parts[:: -(-len(parts) // _MOST_PAIRS)] if parts else []
+    distances = [outlook.predict_pair_distance(levels, size, names) for names in some]
+    return float(np.mean(distances)) if distances else 0.0
 
 
 def _forecast_tables(file: SpecFile, size: int) -> MethodForecast:
@@ -280,5 +380,5 @@ def _forecast_synthetic(file: SpecFile, size: int) -> MethodForecast:
     error = min(expectation.error / size, 1.0)
     return MethodForecast(
         "synthetic", columns, columns, 1.0, None, error, error, private=True,
-        two_way=expectation.pair_error,
+        two_way=expectation.pair_error, fine=tuple(column.name for column in expectation.fine),
     )  # fmt: skip

@@ -85,7 +85,8 @@ def risk(
     file = None if spec is None else load_spec(spec)
     source = _open_source(table, file, engine)
     names = _choose_columns(file, columns)
-    weight = weight or _find_weight(file, source)
+    if weight is None and isinstance(population, int | float | None):
+        weight = _find_weight(file, source)  # a table of the population says more
     if weight is not None and not isinstance(population, int | float | None):
         raise ParameterError(
             "population", "be a number where there are weights", population,

@@ -8,6 +8,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from incrowd.curate.draft.draft import Draft
+from incrowd.curate.draft.guess import Guess
 from incrowd.spec.class_rules import CLASS_RULES
 from incrowd.spec.file import SpecFile
 from incrowd.spec.problem import Place
@@ -27,10 +28,11 @@ def set_role(file: SpecFile, guessed: Draft, name: str, chosen: str) -> Changes:
 
     What belongs to its old role goes. A column that is to be generalized gets the hierarchy that
     was guessed for it, to be confirmed if it was read from the data, or else the value itself and
-    nothing of it.
+    nothing of it. If it was dropped as a function of others, that is declared, to be confirmed.
     """
     column = file.spec.columns[name]
     entry = find_entry(file, name)
+    guess = next((candidate for candidate in guessed.guesses if candidate.column == name), None)
     changes: Changes = {("columns", name, "role"): chosen}
     release = file.spec.release
     synthetic = release is not None and release.method == "synthetic"
@@ -48,12 +50,17 @@ def set_role(file: SpecFile, guessed: Draft, name: str, chosen: str) -> Changes:
     keeps_sensitive = release is not None and release.keeps_sensitive
     is_generalized = chosen == "quasi" or (chosen == "sensitive" and not keeps_sensitive)
     if is_generalized and column.hierarchy is None:
-        guess = next((candidate for candidate in guessed.guesses if candidate.column == name), None)
         if guess is not None and guess.hierarchy:
             changes["columns", name, "hierarchy"] = YAML(typ="safe").load(guess.hierarchy)
             left += ["hierarchy"] if "hierarchy" in guess.confirm else []
         else:
             changes["columns", name, "hierarchy"] = "flat"
+    if chosen == "drop" and "function_of" in column.confirm:
+        changes["columns", name, "function_of"] = None
+    if is_generalized and column.role == "drop" and _has_sources(guess, file):
+        assert guess is not None
+        changes["columns", name, "function_of"] = list(guess.function_of)
+        left.append("function_of")
     if chosen == "noisy" and column.precision is None:
         step = _find_guessed_step(guessed, name)
         if step is not None:
@@ -61,6 +68,12 @@ def set_role(file: SpecFile, guessed: Draft, name: str, chosen: str) -> Changes:
             left.append("precision")
     changes["columns", name, "confirm"] = left or None
     return changes
+
+
+def _has_sources(guess: Guess | None, file: SpecFile) -> bool:
+    """Return whether a column is guessed to be a function of others, and the spec has these."""
+    sources = () if guess is None else guess.function_of
+    return bool(sources) and file.spec.columns.keys() >= set(sources)
 
 
 def _find_guessed_step(guessed: Draft, name: str) -> Any:

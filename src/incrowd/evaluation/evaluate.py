@@ -415,7 +415,8 @@ class ReleaseFacts:
 
     ``promise`` are the epsilon and delta of the whole release, None where it promises none, and
     ``events`` what was spent on it, as it is written. ``rows_key`` draws the row of each person
-    that it used, where the curator's folder has it.
+    that it used, where the curator's folder has it. Files that are ``is_linked`` by a key follow no
+    law of cells one by one.
     """
 
     certified: bool = False
@@ -425,10 +426,13 @@ class ReleaseFacts:
     promise: tuple[float, float] | None = None
     events: tuple[Mapping[str, Any], ...] = ()
     rows_key: bytes | None = None
+    is_linked: bool = False
 
     @property
     def crowd(self) -> float | None:
         """The size of cells that a safe release shows as often as not; None of another release."""
+        if self.is_linked:
+            return None
         if "beta" in self.parameters:
             return float(self.parameters["k"]) / float(self.parameters["beta"])
         return None if self.noise is None else self.noise.crowd
@@ -465,11 +469,12 @@ def open_release(
     return plain, ReleaseFacts(
         True,
         tables,
-        make_count_noise(release.parameters),
+        None if certificate.links else make_count_noise(release.parameters),
         release.parameters,
         None if epsilon is None else (epsilon, delta or 0.0),
         tuple(certificate.events),
         read_key(private, certificate),
+        certificate.links is not None,
     )
 
 

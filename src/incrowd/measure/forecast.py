@@ -36,11 +36,11 @@ ASSUMPTIONS: tuple[Assumption, ...] = ("concentrated", "skewed")
 _POWERS: dict[Assumption, float] = {"even": 0, "skewed": 1, "concentrated": 2}
 OPEN_VALUES = 10
 _MOST_KINDS = 4000  # of groups that are alike in size
-_PER_NAT = 20  # points of the grid for each factor of e
+PER_NAT = 20  # points of the grid for each factor of e
 _LEAST = 1e-4  # cells with fewer rows in the mean are not shown
 _DENSE = 4000
 Levels: TypeAlias = dict[str, int]
-_Waves: TypeAlias = npt.NDArray[np.complex128]
+Waves: TypeAlias = npt.NDArray[np.complex128]
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,9 +129,9 @@ class _PublishChances:
         dense = top <= _DENSE
         n = np.arange(0.0, top + 1) if dense else np.unique(np.geomspace(1, top, _DENSE).round())
         chance, wide = likely(n), np.gradient(n)
-        self._first = math.floor(math.log(_LEAST) * _PER_NAT)
-        last = math.ceil(math.log(top + 8 * math.sqrt(top) + 8) * _PER_NAT)
-        means = np.exp(np.arange(self._first, last) / _PER_NAT)
+        self._first = math.floor(math.log(_LEAST) * PER_NAT)
+        last = math.ceil(math.log(top + 8 * math.sqrt(top) + 8) * PER_NAT)
+        means = np.exp(np.arange(self._first, last) / PER_NAT)
         factorials = np.array([math.lgamma(count + 1) for count in n.tolist()])  # their logarithms
         poisson = np.exp(np.outer(np.log(means), n) - means[:, None] - factorials) * wide
         self._shown, self._met = (
@@ -147,6 +147,11 @@ class _PublishChances:
             np.where(below, 0.0, np.where(above, 1.0, chances[inside]))
             for chances in (self._shown, self._met)
         )
+
+
+def round_up_points(points: float) -> int:
+    """Return a power of 2 of at least so many points."""
+    return 1 << max(math.ceil(math.log2(points)), 6)
 
 
 _GRID = np.unique(np.geomspace(1, 10_000_000, 600).round())
@@ -183,21 +188,25 @@ class TableForecast:
         self, columns: Mapping[str, Mapping[int, GroupShares]], likely: Callable[[Floats], Floats]
     ) -> None:
         self._columns, self._chances = columns, _PublishChances(likely)
-        smallest_log = sum(
-            min(float(g.logs.min()) for g in column.values()) for column in columns.values()
-        )
-        self._points = 1 << max(
-            math.ceil(math.log2((-smallest_log + 2) * _PER_NAT + 2 * len(columns))), 6
-        )
+        self._points = self._count_points()
         self._waves = {
             (name, level): np.fft.rfft(self._put_on_grid(group_shares))
             for name, levels in columns.items()
             for level, group_shares in levels.items()
         }
 
+    def _count_points(self) -> int:
+        """Return how many points a grid needs, for the smallest cells that there can be."""
+        smallest_log = sum(self._find_smallest_log(name) for name in self._columns)
+        return round_up_points((-smallest_log + 2) * PER_NAT + 2 * len(self._columns))
+
+    def _find_smallest_log(self, name: str) -> float:
+        """Return the logarithm of the smallest share of a group of a column."""
+        return min(float(group_shares.logs.min()) for group_shares in self._columns[name].values())
+
     def _put_on_grid(self, group_shares: GroupShares) -> Floats:
         """Return the mass at each grid point, shared between neighbors so that means are kept."""
-        place = -group_shares.logs * _PER_NAT
+        place = -group_shares.logs * PER_NAT
         below = np.floor(place).astype(np.int64)
         part = place - below
         lower = _sum_by_place(below, group_shares.mass * (1 - part), self._points)
@@ -205,14 +214,14 @@ class TableForecast:
 
     def predict_share(self, levels: Levels, size: float) -> PublishedShare:
         """Return what is published of so many rows at these levels."""
-        return self._predict_share(*self._find_cells(levels), round(math.log(size) * _PER_NAT))
+        return self._predict_share(*self._find_cells(levels), round(math.log(size) * PER_NAT))
 
     def _find_cells(self, levels: Levels) -> tuple[Places, Floats]:
         """Return the cells of a scheme: the places of their shares on the grid, and their rows."""
         waves = [self._waves[name, level] for name, level in levels.items()]
         return self._find_wave_cells(np.prod(waves, axis=0))
 
-    def _find_wave_cells(self, wave: _Waves) -> tuple[Places, Floats]:
+    def _find_wave_cells(self, wave: Waves) -> tuple[Places, Floats]:
         mass = np.maximum(np.fft.irfft(wave, self._points), 0.0)
         kinds = np.flatnonzero(mass > 1e-12)
         return kinds, mass[kinds] / mass[kinds].sum()
@@ -220,13 +229,36 @@ class TableForecast:
     def _predict_share(self, kinds: Places, mass: Floats, size: int) -> PublishedShare:
         chances, met = self._chances.look_up(size - kinds)
         # Of each kind there are as many cells as its rows are times the share of one.
-        cells = mass * np.exp(kinds / _PER_NAT)
+        cells = mass * np.exp(kinds / PER_NAT)
         log_empty = float((cells * np.log1p(-np.minimum(chances, 1 - 1e-15))).sum())
         return PublishedShare(
             rows=float((mass * met).sum()),
             empty=math.exp(log_empty),
             groups=float((cells * chances).sum()),
         )
+
+    def predict_pair_distance(self, levels: Levels, size: float, names: Collection[str]) -> float:
+        """Return how far suppressed rows move the shares of one or two columns, at these levels.
+
+        That is the total variation distance between the groups of all rows and those of published
+        rows. A row is published by the size of its cell, so of all groups with one share the same
+        part is, and the distance is half the sum over shares of how far this part is from its mean.
+        It is 1 where less than one row is expected to be published.
+        """
+        place = round(math.log(size) * _PER_NAT)
+        waves = {name: self._waves[name, level] for name, level in levels.items()}
+        ones = np.ones_like(next(iter(waves.values())))
+        pair = math.prod((waves[name] for name in names), start=ones)
+        rest = math.prod((wave for name, wave in waves.items() if name not in names), start=ones)
+        kinds, mass = self._find_wave_cells(pair)
+        others, other_mass = self._find_wave_cells(rest)
+        both = 2 * self._points
+        _, met = self._chances.look_up(place - np.arange(both))
+        rest_wave = np.fft.rfft(_sum_by_place(others, other_mass, both))
+        # The chance of a row by the share of its pair: a mean over the cells of all other columns.
+        parts = np.fft.irfft(np.fft.rfft(met) * np.conj(rest_wave), both)[kinds]
+        mean = float(mass @ parts)
+        return float(mass @ np.abs(parts / mean - 1)) / 2 if mean * size >= 1 else 1.0
 
     @property
     def coarsest_levels(self) -> Levels:
@@ -253,15 +285,12 @@ class TableForecast:
         Each step makes one column finer, the one that costs the fewest rows; columns of which
         nothing is shown yet go first.
         """
-        levels, place = self.coarsest_levels, round(math.log(size) * _PER_NAT)
+        levels, place = self.coarsest_levels, round(math.log(size) * PER_NAT)
         while True:
             candidates = []
-            for name, other_waves in self._iterate_leave_one_out(levels):
-                finer = levels[name] - 1
-                if (name, finer) in self._waves:
-                    cells = self._find_wave_cells(other_waves * self._waves[name, finer])
-                    is_single = self._columns[name][levels[name]].is_single
-                    candidates.append((is_single, self._predict_share(*cells, place).rows, name))
+            for name, cells in self._iterate_finer_cells(levels):
+                is_single = self._columns[name][levels[name]].is_single
+                candidates.append((is_single, self._predict_share(*cells, place).rows, name))
             fitting = [candidate for candidate in candidates if candidate[1] >= share]
             if not fitting:
                 return levels
@@ -274,23 +303,27 @@ class TableForecast:
         Each step makes one column finer, the one with which rows and detail score most, as long as
         the score rises. A search also weighs steps that go together, and has noise.
         """
-        levels, place, best = self.coarsest_levels, round(math.log(size) * _PER_NAT), 0.0
+        levels, place, best = self.coarsest_levels, round(math.log(size) * PER_NAT), 0.0
         while True:
             steps = []
-            for name, other_waves in self._iterate_leave_one_out(levels):
-                finer = levels[name] - 1
-                if (name, finer) in self._waves:
-                    cells = self._find_wave_cells(other_waves * self._waves[name, finer])
-                    rows = self._predict_share(*cells, place).rows
-                    after = {**levels, name: finer}
-                    score = aim.score(after, self.list_informative_columns(after), rows)
-                    steps.append((score, name))
+            for name, cells in self._iterate_finer_cells(levels):
+                rows = self._predict_share(*cells, place).rows
+                after = {**levels, name: levels[name] - 1}
+                score = aim.score(after, self.list_informative_columns(after), rows)
+                steps.append((score, name))
             if not steps or max(steps)[0] <= best:
                 return levels
             best, name = max(steps)
             levels = {**levels, name: levels[name] - 1}
 
-    def _iterate_leave_one_out(self, levels: Levels) -> Iterator[tuple[str, _Waves]]:
+    def _iterate_finer_cells(self, levels: Levels) -> Iterator[tuple[str, tuple[Places, Floats]]]:
+        """Yield each column that can be one level finer, with the cells of that scheme."""
+        for name, other_waves in self._iterate_leave_one_out(levels):
+            if (name, levels[name] - 1) in self._waves:
+                finer = self._waves[name, levels[name] - 1]
+                yield name, self._find_wave_cells(other_waves * finer)
+
+    def _iterate_leave_one_out(self, levels: Levels) -> Iterator[tuple[str, Waves]]:
         """Yield for each column the product of all others."""
         waves = [self._waves[name, level] for name, level in levels.items()]
         ones = np.ones_like(waves[0])
@@ -303,11 +336,11 @@ class TableForecast:
     def find_table_size(self, levels: Levels, share: float) -> float:
         """Return about the smallest size of which such a share is published at these levels."""
         cells = self._find_cells(levels)
-        low, high = 0, _PER_NAT * 40
+        low, high = 0, PER_NAT * 40
         if self._predict_share(*cells, high).rows < share:
             return math.inf
         while high - low > 1:
             middle = (low + high) // 2
             is_enough = self._predict_share(*cells, middle).rows >= share
             low, high = (low, middle) if is_enough else (middle, high)
-        return math.exp(high / _PER_NAT)
+        return math.exp(high / PER_NAT)

@@ -50,6 +50,7 @@ class PlannedRelease:
     For each table the levels that its columns may take, lowest and highest; a cell of n rows is
     shown with probability ``likely(n)``, at least as often as not from ``crowd`` rows on.
     ``counted_unit`` says what they are: people, or rows of which a person may have several.
+    Households that are published ``whole`` are cells together with their people.
     """
 
     declared: ColumnHierarchies
@@ -57,6 +58,15 @@ class PlannedRelease:
     likely: Callable[[Floats], Floats]
     crowd: float
     counted_unit: Literal["people", "rows"] = "people"
+    whole: WholeHouseholds | None = None
+
+
+@dataclass(frozen=True)
+class WholeHouseholds:
+    """The columns of households that are published whole, and the most people of one."""
+
+    own_columns: tuple[str, ...]
+    people: int
 
 
 class Method(Protocol):

@@ -267,7 +267,7 @@ def _make_forecast(
     power: int | None,
 ) -> SizeForecast:
     declared = planned.declared
-    outlook = forecast_table(declared, limits, planned.likely, assumption)
+    outlook = forecast_release(planned, limits, assumption)
     if size is None:
         levels = outlook.find_informative_levels()
     elif power is None:
@@ -330,6 +330,20 @@ def _expect_detail(
     return float(compute_shares(values, assumption) @ (1 - costs))
 
 
+def forecast_release(
+    planned: PlannedRelease, limits: Mapping[str, tuple[int, int]], assumption: Assumption
+) -> TableForecast:
+    """Return what a planned release can be expected to publish of some columns."""
+    if planned.whole is None:
+        return forecast_table(planned.declared, limits, planned.likely, assumption)
+    from incrowd.measure.household_forecast import HouseholdForecast  # which few releases need
+
+    columns = _expect_columns(planned.declared, limits, assumption)
+    return HouseholdForecast(
+        columns, planned.likely, planned.whole.own_columns, planned.whole.people
+    )
+
+
 def forecast_table(
     declared: ColumnHierarchies,
     limits: Mapping[str, tuple[int, int]],
@@ -337,14 +351,20 @@ def forecast_table(
     assumption: Assumption,
 ) -> TableForecast:
     """Return what tables with some columns can be expected to publish, under an assumption."""
-    columns = {
+    return TableForecast(_expect_columns(declared, limits, assumption), likely)
+
+
+def _expect_columns(
+    declared: ColumnHierarchies, limits: Mapping[str, tuple[int, int]], assumption: Assumption
+) -> dict[str, dict[int, GroupShares]]:
+    """Return the groups of each level that columns may take, under an assumption."""
+    return {
         name: {
             level: _expect_groups(declared, name, level, assumption)
             for level in range(low, high + 1)
         }
         for name, (low, high) in limits.items()
     }
-    return TableForecast(columns, likely)
 
 
 def _expect_groups(

@@ -16,6 +16,7 @@ import json
 from pathlib import Path
 
 from incrowd.codes.counted_table import CountedTable
+from incrowd.codes.household_type import HouseholdMembers
 from incrowd.engine.count import count_people, count_tuples
 from incrowd.engine.table import Table, TooManyTuplesError
 from incrowd.privacy.randomness import KeyedRandomness, Randomness
@@ -54,7 +55,15 @@ def draw_rows(table: Table, spec: Spec, bits: Randomness, key: bytes | None = No
 
 
 def count_by_unit(table: Table, declared: ColumnHierarchies, spec: Spec) -> CountedTable:
-    """Count the rows that are used by distinct tuples: as people, where they may have several."""
+    """Count the rows that are used by distinct tuples: as people, where they may have several.
+
+    Of households that are published whole, all people count, and households by their own columns.
+    """
+    household = spec.household
+    if isinstance(spec.unit, PersonId) and household is not None and household.linked:
+        people = count_people(table, declared, spec.unit.id, per_group=spec.unit.rows)
+        own_columns = [name for name in declared.names if name in household.columns]
+        return HouseholdMembers.from_people(people, own_columns)
     if isinstance(spec.unit, PersonId) and spec.unit.rows > 1:
         return count_people(table, declared, spec.unit.id, per_group=spec.unit.per_group)
     return count_tuples(table, declared)

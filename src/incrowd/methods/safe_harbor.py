@@ -50,6 +50,8 @@ _DAY = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}|\d{4}-(\d{2}|Q[1-4]|W\d{2})"
 _PART_OF_DATE = re.compile(
     r"(^|_)(month|weekday|day_of_(week|month|year)|quarter)(_?(name|of_\w+))?$"
 )
+_YEAR = re.compile(r"(^|_)yob(_|$)|year|yr")
+_CENTURY = 100  # below it a year has two digits
 _FIRST_YEAR = 1800  # smaller numbers are no years
 
 
@@ -194,6 +196,11 @@ def _shows_old_ages(published: _PublishedColumn) -> bool:
 def _shows_old_births(published: _PublishedColumn, year: int) -> bool:
     """Return whether years of birth of people above 89 are told from each other."""
     declared, first = published.declaration, year - OLDEST
+    if _YEAR.search(published.simple):  # 27 may be 1927
+        ends = (declared.low, declared.high) if isinstance(declared, Intervals) else ()
+        numbers = [float(x) for x in ends] or published.listed_numbers
+        if numbers and 0 <= min(numbers) <= max(numbers) < _CENTURY:
+            return True
     if isinstance(declared, Dates):
         return declared.low.year < first
     if isinstance(declared, Intervals):  # which may begin long before anybody was born

@@ -26,7 +26,13 @@ from incrowd.release.guarantee_terms import (
     TrustModel,
     derive_terms,
 )
-from incrowd.release.layout import LAYOUT_FILES, Layout
+from incrowd.release.household_links import HouseholdLinks
+from incrowd.release.layout import (
+    LAYOUT_FILES,
+    LINKED_HOUSEHOLDS,
+    PEOPLE_PER_HOUSEHOLD,
+    Layout,
+)
 from incrowd.release.parameters import METHODS, Parameters, list_aggregates
 from incrowd.release.shares_combined import CombinedRows
 from incrowd.release.shares_part import ShareTable
@@ -213,10 +219,10 @@ class Certificate(_CertificatePart):
 
     Where several tables are released, ``slices`` holds what is each one's own; the parameters, at
     the top, are those of all together; a ``layout`` says that they are no slices but households and
-    people. ``shares`` are columns that were counted beside them, ``combined`` those that several
-    slices show. A ``rehearsal`` is of a table that was made up. ``assertions`` is the hash of the
-    file with what the curator says about the release, ``metadata`` names the formats in which the
-    release is described.
+    people, ``links`` what is known of the keys that link these. ``shares`` are columns that were
+    counted beside them, ``combined`` those that several slices show. A ``rehearsal`` is of a table
+    that was made up. ``assertions`` is the hash of the file with what the curator says about the
+    release, ``metadata`` names the formats in which the release is described.
     """
 
     format: Literal[1]
@@ -233,6 +239,7 @@ class Certificate(_CertificatePart):
     release: ReleasedFile | None = None
     slices: list[Slice] | None = None
     layout: Layout | None = None
+    links: HouseholdLinks | None = None
     synthetic: SyntheticPart | None = None
     tabulation: TabulationPart | None = None
     shares: list[ShareTable] | None = None
@@ -267,11 +274,16 @@ class Certificate(_CertificatePart):
     @model_validator(mode="after")
     def _check_layout(self) -> Certificate:
         """Refuse households and people that do not share the columns of the household."""
+        is_linked = self.layout == LINKED_HOUSEHOLDS
+        if is_linked != (self.links is not None):
+            raise ValueError("'links' belongs to linked households and people")
         if self.layout is None:
             return self
         if self.method != "safe" or self.guarantee.protects != "household":
             raise ValueError("'layout' belongs to a safe release that protects households")
         households, people = self.tables
+        if is_linked and households.parameters != people.parameters:
+            raise ValueError("linked files were drawn together, and have the same parameters")
         if not set(households.scheme) < set(people.scheme):
             raise ValueError("the columns of households are not among those of people")
         for name, column in households.scheme.items():
@@ -322,6 +334,7 @@ class Certificate(_CertificatePart):
         """The largest number of rows of one person that were used, where a person is the unit."""
         return (
             max((_get_whole(table.parameters, ROWS_PER_PERSON) for table in self.tables), default=0)
+            or _get_whole(self.parameters, PEOPLE_PER_HOUSEHOLD)
             or 1
         )
 

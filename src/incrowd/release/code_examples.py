@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from incrowd.codes.counted_table import COUNT
+from incrowd.codes.household_type import HOUSEHOLD_KEY
 from incrowd.release.certificate import Certificate, Slice
 
 RANGES = ("a-b", "a to b", "[a, b)")
@@ -44,6 +45,7 @@ def _list_numeric_columns(certificate: Certificate, table: Slice) -> list[str]:
         types = certificate.synthetic.types
         names = [name for name in types if types[name] in ("integer", "number")]
         names += [*certificate.synthetic.keys, *(certificate.synthetic.references or {})]
+    names += [HOUSEHOLD_KEY] if certificate.links is not None else []
     names += [name for name, grid in certificate.noisy.items() if grid.kind == "number"]
     return names + ([COUNT] if table.release.form == "counted" else [])
 

@@ -34,7 +34,7 @@ from incrowd.privacy.events import (
     Selection,
     SeriesCounts,
 )
-from incrowd.release.layout import Layout
+from incrowd.release.layout import LINKED_HOUSEHOLDS, Layout
 from incrowd.release.parameters import Parameters
 
 
@@ -59,8 +59,11 @@ def parameters_from_events(
     scheme was searched for, selections and then one of several releases, or counts. Slices have one
     such event each, after the selections that put them together. All tables are drawn in the same
     way. Households and people have one event each: all choices are of the people, and a household
-    is in one cell of its own table.
+    is in one cell of its own table. Linked, they are drawn together, as one table is.
     """
+    if layout == LINKED_HOUSEHOLDS:
+        linked = _list_table_parameters(events)
+        return EventParameters({}, [linked, linked]) if linked else None
     if layout is not None:
         return _list_household_parameters(events)
     match events:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from incrowd.release.facts import Facts
+from collections.abc import Iterator
+
+from incrowd.codes.household_type import HOUSEHOLD_KEY
+from incrowd.release.facts import Facts, Sentence, make_sentence
+from incrowd.release.layout import LINKED_HOUSEHOLDS, PEOPLE_PER_HOUSEHOLD
 from incrowd.release.noise_sentences import format_exact
 
 HOUSEHOLD_UNIT = (
@@ -14,6 +18,44 @@ NO_KEY = (
     "a person, so there is none that a key could point to. The files share the columns of the "
     "household, at the same levels; compare them by these."
 )
+
+KEY = (
+    f"The column '{HOUSEHOLD_KEY}' links the files: a household and its people have the same key. "
+    "Keys are numbers in random order, drawn for this release alone when all else of it was "
+    "settled. They say nothing about the input, and nothing connects them with keys of another "
+    "release."
+)
+
+
+def write_household_files(facts: Facts) -> Iterator[Sentence]:
+    """Write what the files count, and whether a key links them."""
+    if facts.layout != LINKED_HOUSEHOLDS:
+        yield make_sentence("household_files", describe_household_files(facts))
+        yield make_sentence("no_key", NO_KEY)
+        return
+    most = int(float(facts.shared[PEOPLE_PER_HOUSEHOLD]))
+    yield make_sentence(
+        "household_files",
+        "Households are published whole. The type of a household is its labels together with those "
+        f"of its people, of whom up to {most} were used, chosen at random before anything else "
+        "was. Groups are types, and a count is a number of households of a type. ε and δ are those "
+        "of both files. Households without people in the input are in neither.",
+    )
+    yield make_sentence(
+        "household_size",
+        f"A published household with {most} people stands for households with {most} or more; one "
+        "with fewer people, for households of just that size.",
+    )
+    yield make_sentence("key", KEY)
+
+
+def describe_linked_k_anonymity(k: int) -> str:
+    """Return behind how many households of the input a published one stands."""
+    return (
+        f"The two files together are {k}-anonymous in households: each published household has all "
+        f"labels of at least {k} input household{'s' if k > 1 else ''}, their own and those of "
+        "their used people."
+    )
 
 
 def describe_household_files(facts: Facts) -> str:

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-Layout: TypeAlias = Literal["households and people"]
+Layout: TypeAlias = Literal["households and people", "linked households and people"]
 HOUSEHOLDS_AND_PEOPLE: Layout = "households and people"
-LAYOUT_FILES = {HOUSEHOLDS_AND_PEOPLE: ("households", "people")}  # without their endings
+LINKED_HOUSEHOLDS: Layout = "linked households and people"
+LAYOUT_FILES = {  # without their endings
+    HOUSEHOLDS_AND_PEOPLE: ("households", "people"),
+    LINKED_HOUSEHOLDS: ("households", "people"),
+}
+PEOPLE_PER_HOUSEHOLD = "people_per_household"  # the parameter of linked files: at most so many

@@ -19,6 +19,7 @@ from jinja2.nodes import EvalContext
 
 from incrowd.codes.counted_table import COUNT
 from incrowd.codes.hierarchy import ROOT
+from incrowd.codes.household_type import HOUSEHOLD_KEY
 from incrowd.codes.level_words import NOTHING
 from incrowd.privacy.draw_parameters import build_noise_spread, get_threshold
 from incrowd.privacy.protection import (
@@ -186,6 +187,7 @@ def _make_model(certificate: Certificate) -> dict[str, Any]:
         "uses": list(list_use_examples(certificate)),
         "forms": _group_forms(certificate),
         "count": COUNT,
+        "household_key": HOUSEHOLD_KEY,
         **fill_shares(certificate.shares or (), certificate.rows_per_person),
     }
 
@@ -341,6 +343,8 @@ def _explain_parameters(certificate: Certificate) -> list[tuple[str, str, str]]:
                 meaning = "a rule for every class"
             elif name == "k" and certificate.rows_per_group > 1:
                 meaning = "the least number of people in a published group"
+            elif name == "k" and certificate.links is not None:
+                meaning = "the least number of households of a published type"
             elif name == "k" and certificate.has_noisy_counts:
                 meaning = "the least number of input rows in a published group"
             text = value if isinstance(value, str) else format_exact(value)
@@ -366,6 +370,7 @@ _MEANINGS = {
     "slices_epsilon": "the part of ε that was spent on choosing the columns of each file",
     "already_sampled": "the probability with which each member of the population was included in "
     "the input, as the curator asserts",
+    "people_per_household": "the largest number of people of a household that were used",
     "size": "the table size that decided parameters, public knowledge as the curator asserts",
     "information": "the total precision of the measured tables: a measurement costs the squared "
     "length by which one row moves it, over the variance of its noise",

@@ -30,6 +30,7 @@ from incrowd.measure.payout import PayoutModel
 from incrowd.measure.slices import compare_slices
 from incrowd.privacy.events import Event
 from incrowd.release.certificate import CertifiedGuarantee, CertifiedResponse, NoisyColumn
+from incrowd.release.household_links import HouseholdLinks
 from incrowd.release.layout import Layout
 from incrowd.release.parameters import has_free_labels
 from incrowd.spec.build import is_open
@@ -233,10 +234,10 @@ class MethodResult:
 
     ``events`` are what it spends, ``promise`` what it guarantees; ``shares`` are the columns that
     are counted beside the tables; ``original`` are the tuples of all columns. ``layout`` names what
-    several tables are, if they are no slices. ``reasons`` tell why a scheme was used; they depend
-    on no data. ``synthetic`` is what is published beside synthetic rows. Tables of counts have no
-    products: ``tabulation`` is all that is published of them, and ``true_counts`` counts the cells
-    of the private table.
+    several tables are, if they are no slices, ``links`` what keys link. ``reasons`` tell why a
+    scheme was used; they depend on no data. ``synthetic`` is what is published beside synthetic
+    rows. Tables of counts have no products: ``tabulation`` is all that is published of them, and
+    ``true_counts`` counts the cells of the private table.
     """
 
     products: tuple[Product, ...]
@@ -249,6 +250,7 @@ class MethodResult:
     tabulation: TabulationProduct | None = None
     true_counts: TrueCounts | None = None
     layout: Layout | None = None
+    links: HouseholdLinks | None = None
     shares: tuple[ShareTable, ...] = ()
 
     @property

@@ -14,10 +14,11 @@ from incrowd.release.class_statement import write_k_anonymity, write_k_epsilon
 from incrowd.release.facts import HOUSEHOLD, Facts, Sentence, make_sentence, quote_names
 from incrowd.release.household_statement import (
     HOUSEHOLD_UNIT,
-    NO_KEY,
-    describe_household_files,
+    describe_linked_k_anonymity,
     describe_shared_levels,
+    write_household_files,
 )
+from incrowd.release.layout import LINKED_HOUSEHOLDS
 from incrowd.release.noise_sentences import (
     describe_accuracy,
     describe_coin,
@@ -175,6 +176,9 @@ def _write_series(facts: Facts) -> Iterator[Sentence]:
 
 def _write_counts_k_anonymity(facts: Facts) -> Iterator[Sentence]:
     k = min(int(table["k"]) for table in facts.tables)
+    if facts.layout == LINKED_HOUSEHOLDS:
+        yield make_sentence("k_anonymity", describe_linked_k_anonymity(k))
+        return
     subject = "It is" if len(facts.tables) == 1 else "Each file is"
     if facts.shares:
         subject = "Its rows are" if len(facts.tables) == 1 else "Each file of rows is"
@@ -226,9 +230,11 @@ def _write_counts(facts: Facts) -> Iterator[Sentence]:
     yield make_sentence(
         "accuracy", _describe_per_file(facts, lambda _, parameters: describe_accuracy(parameters))
     )
+    rows = "households" if facts.layout == LINKED_HOUSEHOLDS else "rows"
     yield make_sentence(
         "rows",
-        ("Published rows are not copies of individual records; they reproduce noisy group counts."),
+        f"Published {rows} are not copies of individual records; they reproduce noisy group "
+        "counts.",
     )
 
 
@@ -259,6 +265,12 @@ def _write_sample(facts: Facts) -> Iterator[Sentence]:
 
 
 def _describe_sampling(facts: Facts, parameters: Parameters) -> str:
+    if facts.layout == LINKED_HOUSEHOLDS:
+        return (
+            "Each household, with its used people, was drawn at random with probability β = "
+            f"{parameters['beta']!r}, independently. Types with fewer than k = "
+            f"{int(parameters['k'])} drawn households are suppressed."
+        )
     several = len(facts.tables) > 1
     each = "For each file, a separate sample was drawn: each" if several else "Each"
     row = "used row" if facts.by_person else "input row"
@@ -302,8 +314,7 @@ def _write_unit(facts: Facts) -> Iterator[Sentence]:
     if facts.protects == "household":
         yield make_sentence("household", HOUSEHOLD)
     if facts.layout is not None:
-        yield make_sentence("household_files", describe_household_files(facts))
-        yield make_sentence("no_key", NO_KEY)
+        yield from write_household_files(facts)
     if facts.without_id:
         yield make_sentence("without_id", "Rows without an id were not used.")
 

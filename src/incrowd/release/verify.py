@@ -25,6 +25,7 @@ from incrowd.release.certificate import (
     Certificate,
     hash_file,
 )
+from incrowd.release.household_links import check_links
 from incrowd.release.metadata.assertions import ASSERTIONS, Assertions, parse_assertions
 from incrowd.release.metadata.assertions import FOLDER as METADATA
 from incrowd.release.pages import make_pages
@@ -103,6 +104,7 @@ def verify(folder: Path | str, *, key: str | None = None) -> list[Finding]:
                 for table in certificate.split_tables()
                 for finding in check_data(folder, table)
             ),
+            *(check_links(folder, certificate) if certificate.links is not None else ()),
         ]
     except (KeyboardInterrupt, SystemExit):
         raise

@@ -20,6 +20,7 @@ from incrowd.codes.axis import Axis
 from incrowd.codes.counted_table import COUNT
 from incrowd.codes.frequency import Frequencies, number_tuples
 from incrowd.codes.hierarchy import ROOT, Hierarchy, build_from_rows
+from incrowd.codes.household_type import HOUSEHOLD_KEY
 from incrowd.codes.label_form import Form, find_axis_form, find_level_form, parse_number_label
 from incrowd.codes.values import canonicalize_value, make_sort_key, parse_iso_day, parse_number
 from incrowd.engine.count import read_labels
@@ -76,6 +77,7 @@ def check_data(folder: Path, certificate: Certificate) -> list[Finding]:
     expected = [*certificate.table.scheme, *certificate.kept, *certificate.noisy]
     expected += [*(certificate.randomized or {})]
     expected += [COUNT] if release.form == "counted" else []
+    expected += [HOUSEHOLD_KEY] if certificate.links is not None else []
     if sorted(table.columns) != sorted(expected):
         return [make_finding("DATA_COLUMNS_DIFFER", columns=list(table.columns))]
     findings += _find_foreign_values(folder, table, certificate)

@@ -21,6 +21,7 @@ from incrowd.release.event_parameters import (
     synthetic_parameters,
     tabulation_parameters,
 )
+from incrowd.release.layout import LINKED_HOUSEHOLDS, PEOPLE_PER_HOUSEHOLD
 from incrowd.release.parameters import (
     BOTH,
     DIFFERENTIAL_PRIVACY,
@@ -76,7 +77,7 @@ def _check_safe(certificate: Certificate) -> list[Finding]:
     if not _has_kind(certificate, kind):
         return [make_finding("GUARANTEE_KIND_DIFFERS")]
     findings = _check_delta(certificate, events)
-    shared = _drop_size(certificate.parameters)
+    shared = _drop_people(certificate, _drop_size(certificate.parameters))
     if not has_slices:
         tables = [shared]
     several = any(ROWS_PER_PERSON in parameters for parameters in tables)
@@ -203,6 +204,14 @@ def _drop_size(parameters: Parameters) -> Parameters:
         return parameters
     check_whole_number("size", parameters["size"])
     return {name: value for name, value in parameters.items() if name != "size"}
+
+
+def _drop_people(certificate: Certificate, parameters: Parameters) -> Parameters:
+    """Return parameters without the people used of a linked household, which no event implies."""
+    if certificate.layout != LINKED_HOUSEHOLDS:
+        return parameters
+    check_whole_number(PEOPLE_PER_HOUSEHOLD, parameters.get(PEOPLE_PER_HOUSEHOLD))
+    return {name: value for name, value in parameters.items() if name != PEOPLE_PER_HOUSEHOLD}
 
 
 def _count_choices(event: object) -> int:

@@ -115,6 +115,7 @@ def _write_data(draft: Path, outcome: MethodResult, spec: CommonSpec) -> dict[st
         "kept": list(first.kept), "noisy": first.noisy, "shares": _count_shares(outcome, tables),
         "combined": _combine_files(outcome, tables),
         "randomized": first.randomized or None, "synthetic": synthetic, "layout": outcome.layout,
+        "links": outcome.links,
         **_describe_files(tables, outcome.parameters if several else first.parameters),
     }  # fmt: skip
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from incrowd.codes.household_type import HOUSEHOLD_KEY
 from incrowd.spec.base import SpecModel, Text
 
 _HOUSEHOLD_UNIT = (
@@ -27,13 +28,15 @@ class HouseholdTable(SpecModel):
 
     ``table`` is its file, ``id`` its column of ids, by default named as the id of the unit.
     ``columns`` names those that belong to the household; their entries stand under ``columns`` of
-    the spec. A household without people is refused unless ``without_people`` says to drop it.
+    the spec. A household without people is refused unless ``without_people`` says to drop it. With
+    ``linked`` households are published whole, and a key tells which people belong to which.
     """
 
     table: Text | None = None
     id: Text | None = None
     columns: Annotated[tuple[Text, ...], Field(min_length=1)]
     without_people: Literal["drop"] | None = None
+    linked: bool = False
 
 
 def find_household_conflict(
@@ -77,6 +80,10 @@ def find_household_conflict(
         return None
     if release.method != "safe":
         return _METHOD
+    if household.linked:
+        conflict = _find_link_conflict(unit, columns, release)
+        if conflict is not None:
+            return conflict
     for name, reason in _MISFITS.items():
         if getattr(release, name) not in (None, ()):
             return f"`household` excludes `{name}`: {reason}. Remove one of them."
@@ -96,4 +103,21 @@ def find_household_conflict(
             "every published column belongs to the household, so the table of people has none. "
             "Publish the households alone, without `household`, or add a column of people."
         )
+    return None
+
+
+def _find_link_conflict(unit: Any, columns: Mapping[str, Any], release: Any) -> str | None:
+    """Return why households cannot be published whole, with keys; None if they can."""
+    if unit.rows < 2:
+        return (
+            "`linked` publishes households with their people, and `unit` uses one person of each. "
+            "Add `rows: m` under `unit`, the number of people of a household that are used."
+        )
+    if release.rows == "counted":
+        return (
+            "`linked` gives each published household a key of its own, so lines cannot stand for "
+            "several. Remove `rows: counted`."
+        )
+    if HOUSEHOLD_KEY in columns and columns[HOUSEHOLD_KEY].role in ("quasi", "sensitive"):
+        return f"`linked` adds a column '{HOUSEHOLD_KEY}' to both files. Rename yours."
     return None

@@ -23,6 +23,7 @@ from incrowd.spec.class_rules import (
     Presence,
 )
 from incrowd.spec.coordinates import check_coordinates
+from incrowd.spec.dependency import ColumnDependencies
 from incrowd.spec.hierarchies import Geo, HierarchyChoice
 from incrowd.spec.household import HouseholdTable, find_household_conflict
 from incrowd.spec.period import EXAMPLES, Every, find_first_day, write_period
@@ -93,7 +94,9 @@ ROWS_IN_SERIES = (
     "the noise of a `series` is planned for counts of people. Remove `per_group`, or `series`."
 )
 
-Confirmable: TypeAlias = Literal["role", "written", "hierarchy", "other", "precision", "bounds"]
+Confirmable: TypeAlias = Literal[
+    "role", "written", "hierarchy", "other", "precision", "bounds", "function_of"
+]
 HARMLESS_ENTRIES: tuple[Confirmable, ...] = ("role", "written")  # they reveal nothing of the data
 Role: TypeAlias = Literal[
     "identifier", "quasi", "noisy", "sensitive", "keep", "weight", "key", "drop"
@@ -113,7 +116,7 @@ class Column(SpecModel):
     mean or the median of each class in place of its numbers. ``values`` lists the categories of a
     noisy column, which randomized response then protects in place of noise. ``references`` names
     the release whose made-up keys a made-up key refers to. ``rare`` has its values counted beside
-    the rows, which may lose the rare ones.
+    the rows, which may lose the rare ones. ``function_of`` names the columns that determine it.
     ``written`` says how its values are written, where that is not the usual way. ``confirm`` names
     the entries that a draft took from the data. A safe release refuses to
     run until they are confirmed to be public knowledge, by removing them from the list.
@@ -128,6 +131,7 @@ class Column(SpecModel):
     bounds: tuple[Number, Number] | None = None
     weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
     rare: Literal["keep"] | None = None
+    function_of: tuple[Text, ...] = ()
     diversity: Diversity | None = None
     closeness: Closeness | None = None
     likeness: Likeness | None = None
@@ -288,6 +292,7 @@ class Spec(SpecModel):
             *UNPUBLISHED
         ):
             raise ValueError(f"column '{self.unit.id}': {PUBLISHED_ID}")
+        ColumnDependencies.from_columns(self.columns).refuse_misnamed(self.columns)
         self._check_period()
         self._check_per_group()
         check_coordinates(self.places, {name: column.role for name, column in self.columns.items()})

@@ -127,6 +127,22 @@ def unpack_release(path: Path, folder: Path) -> None:
         raise
 
 
+def refuse_large_archive(path: Path) -> None:
+    """Refuse a zip file that would fill the disk; one that cannot be read is left to its reader.
+
+    No entry unpacks to more than it states: :mod:`zipfile` stops there.
+    """
+    try:
+        with zipfile.ZipFile(path) as packed:
+            size = sum(entry.file_size for entry in packed.infolist())
+    except (zipfile.BadZipFile, NotImplementedError, OSError):
+        return
+    if size > max(SMALL_BYTES, MOST_TIMES * path.stat().st_size):
+        raise IncrowdError(
+            f"'{path.name}' is too large when unpacked. Use `incrowd init --arx` if you trust it."
+        )
+
+
 def _unpack_file(
     packed: zipfile.ZipFile, entry: zipfile.ZipInfo, folder: Path, left: int, path: Path
 ) -> int:

@@ -10,9 +10,12 @@ from incrowd.spec.file import SpecFile
 _WORDS = {
     "role": "role", "hierarchy": "hierarchy", "confirm": "confirmation", "other": "other label",
     "written": "value format", "precision": "precision", "bounds": "bounds", "weight": "weight",
-    "rare": "counts beside the rows",
+    "rare": "counts beside the rows", "function_of": "functions of other columns",
     "diversity": "ℓ-diversity", "closeness": "t-closeness", "likeness": "β-likeness",
-    "disclosure": "δ-disclosure", "epsilon": "ε", "delta": "δ", "k": "k", "method": "method",
+    "disclosure": "δ-disclosure", "presence": "δ-presence", "aggregate": "published values",
+    "linked": "linked cells", "values": "categories", "payout": "costs and benefits",
+    "population": "population", "subsets": "k for fewer columns",
+    "epsilon": "ε", "delta": "δ", "k": "k", "method": "method",
     "levels": "levels", "unit": "unit", "ledger": "ledger", "size": "number of people",
 }  # fmt: skip
 
@@ -24,11 +27,14 @@ def describe_changes(now: SpecFile, before: SpecFile) -> str:
     hierarchy along, and who changes a hierarchy may confirm it.
     """
     new, old = now.document, before.document
+    release = _list_changed(_as_mapping(new.get("release")), _as_mapping(old.get("release")))
+    if "method" in release:  # which takes entries of columns along
+        return _WORDS["method"]
     columns = _list_changed(new.get("columns", {}), old.get("columns", {}))
     if columns:
         return _describe_columns(columns, new["columns"], old["columns"])
-    if release := _list_changed(_as_mapping(new.get("release")), _as_mapping(old.get("release"))):
-        names = ["method"] if "method" in release else release
+    if release:
+        names = ["payout"] if "payout" in release else release  # it takes the place of a loss
         return _list_words(names, "setting")
     return _list_words(_list_changed(new, old), "entry")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -97,12 +98,12 @@ _NOT_WITH_NOISE = {
 _OF_ALGORITHM = {
     "loss": "ola", "candidates": "ola", "suppression": "ola", "levels": "ola", "cut": "mondrian",
     "reading": "suppress", "subsets": "suppress", "labels": "mondrian",
-    "payout": "ola",
+    "payout": "ola", "search_seconds": "ola",
 }  # fmt: skip
-_WHOLE = frozenset({"k", "slices"})
+_WHOLE = frozenset({"k", "slices", "population"})
 _NUMBERS = frozenset({
     "epsilon", "delta", "beta", "keep", "already_sampled", "search_epsilon", "suppression",
-    "confidence",
+    "confidence", "search_seconds",
 })  # fmt: skip
 _WORDS = frozenset({
     "draw", "scheme", "objective", "target", "algorithm", "loss", "candidates", "cut",
@@ -138,6 +139,13 @@ def set_method(file: SpecFile, chosen: str) -> Changes:
         changes["unit", "per_group"] = None  # their k, and their rows, are of people
     if chosen != "safe":
         changes |= {("columns", name, "rare"): None for name in file.spec.columns_with_shares}
+    if chosen != "k-anonymity":  # whose classes alone have means, and cells of their own
+        changes |= {
+            ("columns", name, key): None
+            for name, column in file.spec.columns.items()
+            for key in ("aggregate", "linked")
+            if getattr(column, key) is not None
+        }
     if old is None or "release" not in file.document:
         return {**changes, ("release",): {"method": chosen, **_USUAL[chosen]}}
     if old.method == chosen:
@@ -178,6 +186,8 @@ def set_release_fields(file: SpecFile, form: Mapping[str, str]) -> Changes:
                 changes["release", name] = value
         elif name == "clamp" and name in fields:
             changes["release", name] = True if text == "yes" else None
+        elif name == "subsets" and name in fields:
+            changes["release", name] = _parse_subsets(text)
     if "size" in form or "size_public" in form:
         size = "public" if form.get("size_public") else _parse_field("size", form.get("size", ""))
         if size != file.spec.size:
@@ -189,12 +199,33 @@ def set_release_fields(file: SpecFile, form: Mapping[str, str]) -> Changes:
                 changes["release", name] = None
         if algorithm == "suppress":
             changes["release", "suppressed"] = None
+        key = "aggregate" if algorithm == "suppress" else "linked"
+        names = [name for name, column in file.spec.columns.items() if getattr(column, key)]
+        changes |= {("columns", name, key): None for name in names}
+    if changes.get(("release", "reading"), "") is None:  # k of fewer columns is of wildcards
+        changes["release", "subsets"] = None
     if isinstance(release, KEpsilonSpec) and ("release", "noise") in changes:
         gaussian = changes["release", "noise"] == "gaussian"
         changes["release", "delta"] = (release.delta or 1e-6) if gaussian else None
     if changes.get(("release", "draw")) == "counts":
         changes |= {("release", name): None for name in ("beta", "keep")}
     return changes
+
+
+def _parse_subsets(text: str) -> dict[int, int] | None:
+    """Return the k of any so many columns, from a text such as `2: 20, 3: 10`."""
+    ks: dict[int, int] = {}
+    for part in re.split(r"[,;\n]", text):
+        if not part.strip():
+            continue
+        columns, colon, k = (piece.strip() for piece in part.partition(":"))
+        if not colon or not columns.isdecimal() or not k.isdecimal():
+            raise IncrowdError(
+                f"'{part.strip()}' is not a number of columns and its k. Write 2: 20 for a k of 20 "
+                "in any two columns."
+            )
+        ks[int(columns)] = int(k)
+    return ks or None
 
 
 def fix_scheme(file: SpecFile, levels: Sequence[int]) -> Changes:
@@ -254,8 +285,10 @@ def set_k_and_epsilon(k: str, epsilon: str) -> Changes:
 def set_noisy_column(file: SpecFile, name: str, form: Mapping[str, str]) -> Changes:
     """Set the precision of a noisy column, and the bounds of its values.
 
-    Somebody said so, who has thereby confirmed it.
+    Whoever enters them has thereby confirmed them. A column that lists categories has neither.
     """
+    if "values" in form:
+        return _set_categories(file, name, form)
     low, high = form.get("low", "").strip(), form.get("high", "").strip()
     if bool(low) != bool(high):
         raise IncrowdError(f"Enter both bounds of '{name}': the smallest and the largest value.")
@@ -277,6 +310,22 @@ def set_noisy_column(file: SpecFile, name: str, form: Mapping[str, str]) -> Chan
         ("columns", name, "bounds"): bounds,
         ("columns", name, "confirm"): left or None,
     }
+
+
+def _set_categories(file: SpecFile, name: str, form: Mapping[str, str]) -> Changes:
+    """Set the categories of a noisy column, which randomized response protects; none: numbers."""
+    values = [line.strip() for line in form["values"].splitlines() if line.strip()]
+    left = [
+        entry for entry in file.spec.columns[name].confirm if entry not in ("precision", "bounds")
+    ]
+    changes: Changes = {
+        ("columns", name, "values"): values or None,
+        ("columns", name, "other"): (form.get("other", "").strip() or None) if values else None,
+    }
+    if values:
+        changes |= {("columns", name, key): None for key in ("precision", "bounds")}
+        changes["columns", name, "confirm"] = left or None
+    return changes
 
 
 def _drop_empty_fraction(value: Any) -> Any:

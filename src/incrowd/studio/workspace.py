@@ -18,13 +18,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from incrowd.curate.draft.draft import draft, format_source
+from incrowd.curate.draft.draft import draft, draft_from_arx_project, format_source
 from incrowd.engine.address import is_address, parse_address
 from incrowd.engine.source import open_joined_table, open_table
 from incrowd.errors import IncrowdError
 from incrowd.spec.file import SpecFile, parse_spec, read_spec_file
+from incrowd.studio.archive import refuse_large_archive
 from incrowd.studio.open_spec import TABLES, FileState, OpenSpec, get_table_title
-from incrowd.studio.private_files import write_private
+from incrowd.studio.private_files import FILE_MODE, FOLDER_MODE, write_private
 
 fcntl: ModuleType | None
 try:
@@ -33,6 +34,7 @@ except ImportError:  # there are no such locks on Windows
     fcntl = None
 
 SPECS = (".yaml", ".yml")
+PROJECTS = (".deid",)  # of ARX
 _PREFIX, _MARK = "incrowd-studio-", "in-use"
 
 
@@ -114,13 +116,15 @@ class Workspace:
         return path
 
     def list_project_files(self) -> Iterator[tuple[Path, str]]:
-        """Yield the tables and specs of the project's folder, each with its kind."""
+        """Yield tables, specs and projects of ARX in the folder, each with its kind."""
         for path in sorted(self.home.iterdir(), key=lambda entry: entry.name.lower()):
             if path.is_file() and not path.name.startswith("."):
                 if path.name.lower().endswith(TABLES):
                     yield path, "table"
                 elif path.suffix.lower() in SPECS and _is_spec(path):
                     yield path, "spec"
+                elif path.suffix.lower() in PROJECTS:
+                    yield path, "project"
 
     def make_upload_path(self, name: str) -> Path:
         """Return where an upload is written: under its own name, in a private folder."""
@@ -155,6 +159,42 @@ class Workspace:
             secrets.token_hex(8), place, table, file, guessed, state, self._require_paths_inside
         )
         return self._remember_spec(work)
+
+    def start_from_arx(self, project: Path) -> OpenSpec:
+        """Begin with a project file of ARX: its table and hierarchies are unpacked beside the spec.
+
+        What has no equal here is listed in a notice, and in comments at the end of the spec.
+        """
+        refuse_large_archive(project)
+        room, target = self.make_private_folder(), self.home / f"{project.stem}.arx"
+        try:
+            guessed = draft_from_arx_project(project, beside=room)
+            unpacked = room / target.name
+            unpacked.chmod(FOLDER_MODE)
+            for path in unpacked.iterdir():
+                path.chmod(FILE_MODE)
+            if target.exists():
+                raise IncrowdError(
+                    f"'{target.name}' exists in the folder already, and the project is unpacked "
+                    "there. Rename or remove it."
+                )
+            shutil.move(unpacked, target)
+        finally:
+            shutil.rmtree(room, ignore_errors=True)
+        try:
+            file = self._save_new_spec(f"{project.stem}.yaml", guessed.yaml())
+            assert file.path is not None
+            work = self.open_spec(file.path)
+        except BaseException:
+            shutil.rmtree(target, ignore_errors=True)
+            raise
+        entries = "; ".join(guessed.unmatched)
+        work.notice = f"'{project.name}' is now the spec '{file.path.name}'. " + (
+            f"Without an equal here, and listed at the end of the spec: {entries}."
+            if entries
+            else "Everything in it has an equal here."
+        )
+        return work
 
     def open_spec(self, spec: Path, *, connect: bool = False) -> OpenSpec:
         """Open a spec and the table that it names; a spec that is open is shared."""

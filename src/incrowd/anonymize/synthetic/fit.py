@@ -9,8 +9,10 @@ sum, the fit minimizes
 which is strictly convex on the space of tables that are centered along the same axes as y. At its
 minimum the model's counts are y - kappa lambda: equal to what was measured, up to a slack that each
 cell pays for. A small kappa makes the model follow a cell. It is the standard deviation of the
-cell's noise, times that deviation over the count where it is below 1 (and at least 0.1): cells
-well above their noise are followed closely, the others only as far as they agree.
+cell's noise, times that deviation over the count where it is below 1 (and at least 0.1, or 0.02 in
+the table of one column): cells well above their noise are followed closely, the others only as far
+as they agree. A single column is followed more closely because there is nothing to smooth: what the
+slack takes from its counts is an error, which enters every table with that column.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from incrowd.arrays import Codes, Floats
 
 FOLLOWED = 1.0
 LEAST_SLACK = 0.1
+LEAST_SLACK_OF_ONE = 0.02  # column
 Parameters = dict[tuple[Columns, Levels], Floats]
 
 
@@ -265,7 +268,8 @@ def _slack(table: Evidence, rows: float, before: Model | None) -> Floats:
         return table.deviation
     counts = before.table(table.columns, table.levels) * rows
     nearness = FOLLOWED * table.deviation / np.maximum(counts, 1e-9)
-    return table.deviation * np.clip(nearness, LEAST_SLACK, 1.0)
+    least = LEAST_SLACK_OF_ONE if len(table.columns) == 1 else LEAST_SLACK
+    return table.deviation * np.clip(nearness, least, 1.0)
 
 
 def _share_leaves(

@@ -17,20 +17,26 @@ over cells of the squared difference over the count is at most 4 FINAL_GAP, well
 tolerance. Where the fit runs out of steps first, both have made the same steps.
 
 The gap is small because few rows are measured more precisely than to the root of a count: a fit
-that ends at 0.9 may miss a count of 700 by 20, where the noise is 8.
+that ends at 0.9 may miss a count of 700 by 20, where the noise is 8. Where single columns are known
+better still, the last fit goes on. Its gap bounds the sum of (a - b)^2 / a, with a the counts at
+the minimum. By Cauchy and Schwarz, a table of n rows is then off by a total variation distance of
+at most (gap / n)^0.5 / 2. The gap is such that this is at most half of what noise does to a single
+column, on average, but not below ``LEAST_GAP``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Collection, Iterable, Sequence
 
 from incrowd.anonymize.synthetic.domain import Domain
-from incrowd.anonymize.synthetic.measurement import Measurement
+from incrowd.anonymize.synthetic.measurement import Measurement, TableEstimate
 from incrowd.anonymize.synthetic.model import Model
 from incrowd.anonymize.synthetic.released import Key, Released
 from incrowd.anonymize.synthetic.stage import ROUND_GAP, ROUND_STEPS
 
 FINAL_GAP = 0.05
+LEAST_GAP = 0.001
 FINAL_STEPS = 2000
 TOLERANCE = 4.0
 
@@ -47,5 +53,14 @@ def fit_measurements(
             released.set_aside(*key)
         elif len(measurement.columns) > 1:
             released.hold(*key)
-    released.fit_model(gap=ROUND_GAP, steps=ROUND_STEPS)
-    return released.fit_model(gap=FINAL_GAP, steps=FINAL_STEPS)
+    first = released.fit_model(gap=ROUND_GAP, steps=ROUND_STEPS)
+    gap = find_final_gap(first.rows, released.estimates().values())
+    return released.fit_model(gap=gap, steps=FINAL_STEPS)
+
+
+def find_final_gap(rows: float, estimates: Iterable[TableEstimate]) -> float:
+    """Return the gap at which the last fit ends, by the noise of single columns; see the module."""
+    one_ways = [estimate for estimate in estimates if len(estimate.columns) == 1]
+    deviations = [table.cells.size * table.precision**-0.5 for table in one_ways]
+    distance = math.sqrt(2 / math.pi) * sum(deviations) / len(deviations) / (2 * rows)
+    return min(FINAL_GAP, max(LEAST_GAP, float(rows * distance**2)))

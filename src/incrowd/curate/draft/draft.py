@@ -15,7 +15,7 @@ from typing import Any
 
 from incrowd.codes.frequency import Frequencies
 from incrowd.curate.alike_values import find_alike_values
-from incrowd.curate.draft.derived_column import find_derived_columns
+from incrowd.curate.draft.derived_column import DerivedColumn, find_derived_columns
 from incrowd.curate.draft.guess import Guess, guess_column
 from incrowd.curate.draft.place import propose_places
 from incrowd.curate.unit_choice import propose_rows
@@ -214,27 +214,27 @@ def draft(table: Any, *, name: str | None = None) -> Draft:
 def propose_drops(head: Table, guesses: Sequence[Guess]) -> tuple[Guess, ...]:
     """Return the guesses, with the role `drop` for columns that are functions of others.
 
-    A column that may be sensitive stays, as what others may want to predict.
+    A column that may be sensitive stays, as what others may want to predict; that it is a function
+    of others is declared. The same is declared of a column that the curator keeps after all.
     """
     published = [guess.column for guess in guesses if guess.role in ("quasi", "sensitive")]
     if len(published) < 2:
         return tuple(guesses)
     values, frequencies = _count_head(head.head(_RISK_ROWS), published)
-    sensitive = {guess.column for guess in guesses if guess.role == "sensitive"}
-    derived = {
-        column.column: column.reason
-        for column in find_derived_columns(values, frequencies)
-        if column.column not in sensitive
-    }
+    derived = {column.column: column for column in find_derived_columns(values, frequencies)}
     return tuple(
-        replace(  # what it would be otherwise is known, should somebody want it
-            guess, role="drop", origin="",
-            reason=f"{derived[guess.column]}, in every row looked at",
-        )
-        if guess.column in derived
-        else guess
+        _mark_derived(guess, derived[guess.column]) if guess.column in derived else guess
         for guess in guesses
-    )  # fmt: skip
+    )
+
+
+def _mark_derived(guess: Guess, derived: DerivedColumn) -> Guess:
+    """Return the guess for a function of others; what it would be otherwise stays known."""
+    guess = replace(guess, function_of=derived.sources)
+    if guess.role == "sensitive":
+        return guess
+    reason = f"{derived.reason}, in every row looked at"
+    return replace(guess, role="drop", origin="", reason=reason)
 
 
 def _count_head(some: Table, names: Sequence[str]) -> tuple[dict[str, list[object]], Frequencies]:

@@ -62,8 +62,9 @@ class Guess:
     """The guess for a column: the YAML of its entry, the reason, and what came from the data.
 
     ``identifies`` says what an id is one of, ``counts`` how many rows of the whole table share one;
-    ``nulls`` that some rows have no value, ``hipaa`` the identifier that it looks like. Further
-    entries are ``settings``, as YAML.
+    ``nulls`` that some rows have no value, ``hipaa`` the identifier that it looks like.
+    ``function_of`` has the columns that determine it in every row looked at. Further entries are
+    ``settings``, as YAML.
     """
 
     column: str
@@ -78,6 +79,7 @@ class Guess:
     written: ValueFormat | None = None
     origin: str = ""
     settings: tuple[str, ...] = ()
+    function_of: tuple[str, ...] = ()
 
     @property
     def explanation(self) -> str:
@@ -111,6 +113,9 @@ class Guess:
             if self.hierarchy:
                 parts.append(f"hierarchy: {self.hierarchy}")
             parts += self.settings
+            if self.function_of:
+                parts.append(f"function_of: [{', '.join(map(quote_scalar, self.function_of))}]")
+                confirm = (*confirm, "function_of")
         if confirm:
             parts.append(f"confirm: [{', '.join(confirm)}]")
         reason = " ".join(self.reason.split())

@@ -17,6 +17,8 @@ from incrowd.spec.public_list import find_distinct_texts, fits_nearly_all
 
 _BORN = r"(^|_)(yob|geburtsjahr)(_|$)|birth_?year|year_?(of_?)?birth"
 _FIRST_BORN = 1900
+_CENTURY = 100
+_TWO_DIGITS = "{intervals: {from: 0, to: 99, widths: [5, 10, 20, 50]}}"
 _PERCENT = r"(^|_)(pct|percent|percentage|prozent|pourcentage|porcentaje)(_|$)"
 _SCALE = r"likert|(^|_)(satisfaction|satisf|agree|agreement|trust|rating|likelihood|nps)(_|\d|$)"
 _SCALES = {"scale_1_5": range(1, 6), "scale_1_7": range(1, 8), "scale_0_10": range(11)}
@@ -54,6 +56,9 @@ def propose_public_range(simple: str, numbers: Sequence[Decimal]) -> HierarchyPr
         ends = [Decimal(_FIRST_BORN), Decimal(this_year)]
         born = propose_years(ends)
         return HierarchyProposal(born.hierarchy, "years of birth, from 1900", read=False)
+    is_short = 0 <= min(numbers) <= max(numbers) < _CENTURY
+    if re.search(_BORN, simple) and is_short and all(number % 1 == 0 for number in numbers):
+        return HierarchyProposal(_TWO_DIGITS, "years of birth with two digits", read=False)
     return None
 
 

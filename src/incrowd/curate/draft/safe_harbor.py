@@ -18,6 +18,7 @@ from incrowd.methods.person_id import simplify_name
 from incrowd.methods.safe_harbor import BORN, OLDEST
 from incrowd.spec.base import quote_scalar
 
+_CENTURY = 100  # below it a year has two digits
 _RULE = "safe harbor"
 _ZIP = r"(^|_)(zip|zip_?code|post_?code|postal(_?code)?)(_|\d|$)"
 _SMALL = r"(^|_)(city|town|county|precinct|municipality|tract|block)(_|$)"
@@ -38,6 +39,9 @@ def limit_guess(guess: Guess, year: int | None = None) -> Guess:
     born = BORN.search(simple) is not None
     if kind == "dates":
         return _limit_days(guess, fields, year - OLDEST if born else None)
+    if kind == "intervals" and born and 0 <= fields["from"] <= fields["to"] < _CENTURY:
+        reason = f"years of birth with two digits do not tell ages above {OLDEST} ({_RULE})"
+        return replace(guess, role="drop", origin="", reason=reason)
     if kind == "intervals" and born and fields["from"] < year - OLDEST <= fields["to"]:
         reason = f"years from {year - OLDEST} on ({_RULE})"
         limited = {**fields, "from": year - OLDEST, "open": "lower"}

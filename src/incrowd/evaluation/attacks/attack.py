@@ -20,6 +20,7 @@ from incrowd.evaluation.attacks.inference import make_targets, split_secret
 from incrowd.evaluation.attacks.intersection import ReleaseView, intersect_views
 from incrowd.evaluation.attacks.laws import law_from_parameters
 from incrowd.evaluation.attacks.scene import (
+    KEYS_UNUSED,
     NO_SECRET,
     ROWS_UNKNOWN,
     VALUES,
@@ -152,6 +153,8 @@ def attack(
     )  # fmt: skip
     _require_secret(attacks, only)
     estimates = list(attacks.estimates)
+    if told.is_linked:
+        attacks = replace(attacks, notes=(*attacks.notes, KEYS_UNUSED))
     if "linkage" in only and noisy:
         used = draw_rows(before, file.spec, SystemRandomness(), told.rows_key)
         estimates.insert(0, _link_by_noise(file, used, after, identity, attacks))
@@ -271,7 +274,7 @@ def _make_scene(
     drawn = float(told.parameters.get("beta", 1.0))
     rows_known = _are_rows_known(spec, told)
     synthetic = "information" in told.parameters  # rows of a model follow no law of cells
-    attack_scene = bool(told.events) and rows_known and not synthetic
+    attack_scene = bool(told.events) and rows_known and not synthetic and not told.is_linked
     return make_scene(
         counted, shown, secrets=wanted, control=others, sample_rate=drawn,
         law=law_from_parameters(told.parameters) if attack_scene else None,

@@ -18,7 +18,7 @@ from incrowd.codes.counted_table import COUNT, CountedTable, DistinctRows, Publi
 from incrowd.codes.frequency import merge_tuples
 from incrowd.engine.count import read_labels
 from incrowd.evaluation.attacks.catalog import ATTACKS, NEEDS_SECRET, NEEDS_VALUES, QUICK
-from incrowd.evaluation.attacks.scene import VALUES, AttackScene, make_scene
+from incrowd.evaluation.attacks.scene import KEYS_UNUSED, VALUES, AttackScene, make_scene
 from incrowd.evaluation.attacks.trial import run_attacks
 from incrowd.evaluation.attacks.view import AttackerView, subsample
 from incrowd.measure.estimate import CONFIDENCE, AttackReport, Estimate
@@ -77,7 +77,7 @@ def _attack_products(made: MethodResult, counted: object, for_dossier: bool) -> 
     return replace(
         first,
         estimates=tuple(best.values()),
-        notes=tuple(_notes(each)),
+        notes=(*_notes(each), *((KEYS_UNUSED,) if made.links is not None else ())),
         people=min(item.people for item in each),
     )
 
@@ -212,7 +212,7 @@ def _make_scene(
     ]
     wanted = secrets if len(secrets) < len(original.names) else []  # something must be known
     law = None
-    if made.events and made.synthetic is None:
+    if made.events and made.synthetic is None and made.links is None:
         from incrowd.evaluation.attacks.laws import law_from_parameters
 
         law = law_from_parameters(product.parameters)

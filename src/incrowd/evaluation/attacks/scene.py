@@ -25,6 +25,10 @@ NO_SECRET = (
     f"Inference was not run: no sensitive column with at most {VALUES} values is published. Name a "
     "column with --secret COLUMN."
 )
+KEYS_UNUSED = (
+    "Each file was attacked by itself: no attack here uses the keys that link households and "
+    "people, and membership was not tested. ε and δ cover whatever the keys show."
+)
 ROWS_UNKNOWN = (
     "The private folder of the release was not found, so the row that was used of each person is "
     "not known: a random row was attacked, and success may be understated. The private report of "

@@ -23,6 +23,9 @@ cell. For the private choice the row counts most where the cell lies on the ramp
 the noise allows for, and that of the coarsest, which keeps no detail, not at all. Which schemes
 are chosen, and how many rows are shown, is the outcome.
 
+**Whole households.** A cell is a type of households, all of whose people are equal
+(:mod:`incrowd.evaluation.audit.households`).
+
 **A table that is a sample.** The guarantee counts on nobody knowing whether the person was drawn.
 So the person is in the table with that rate, on the side that has the person.
 
@@ -42,7 +45,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from incrowd.arrays import Floats
+from incrowd.arrays import Counts, Floats
 from incrowd.codes.counted_table import CountedTable, DistinctRows
 from incrowd.codes.frequency import Frequencies
 from incrowd.errors import IncrowdError
@@ -143,7 +146,10 @@ class CellPair:
         (product,) = method.make(table, context).products
         if isinstance(self.event, GeometricCounts) and product.parameters["r"] != self.event.r:
             return Counter()  # the coin fell on its other side
-        counts = product.shown.frequencies.counts
+        return self._count_outcomes(product.shown.frequencies.counts)
+
+    def _count_outcomes(self, counts: Counts) -> Counter[Outcome]:
+        """Return how often each count is shown; 0 for each cell that is not."""
         values, times = np.unique(counts, return_counts=True)
         counter: Counter[Outcome] = Counter(
             {
@@ -151,7 +157,7 @@ class CellPair:
                 for value, number in zip(values.tolist(), times.tolist(), strict=True)
             }
         )
-        counter[(0,)] += len(codes) - len(counts)
+        counter[(0,)] += len(self.counted.frequencies) - len(counts)
         return counter
 
     def laws(self) -> tuple[Floats, Floats]:
@@ -260,7 +266,12 @@ def make_pairs(file: SpecFile, method: Method, *, delta: float, seed: int) -> li
         return table_pairs(method)
     if not isinstance(file.spec.release, SafeSpec):
         return list(_make_class_pairs(file, method, rng))
-    if file.spec.household is not None:
+    household = file.spec.household
+    if household is not None and household.linked:
+        from incrowd.evaluation.audit.households import make_household_pair
+
+        return [make_household_pair(file, method, delta, rng)]
+    if household is not None:
         raise IncrowdError(
             "An audit changes one row of one table, but `household` names a second. Audit the spec "
             "without `household`, and with `rows: 1` under `unit`."
@@ -276,14 +287,9 @@ def make_pairs(file: SpecFile, method: Method, *, delta: float, seed: int) -> li
     most = max((event.r for event in draw_events if not isinstance(event, SafeRelease)), default=0)
     k = crowd - most if most else 0
     single = len(method.planned_release.tables) == 1
-    if single and not any(_list_selections(method.events)):
-        # Either one event, or both sides of a coin that differ by one row of noise.
-        coin = next(_list_coins(method.events), None)
-        share, event = 1.0, draw_events[0]
-        if coin is not None:
-            share = max(coin.chance, 1 - coin.chance)
-            event = draw_events[0] if coin.chance >= 0.5 else draw_events[1]
-        n = _find_critical_size(event, k, delta / share)
+    if single and not any(list_selections(method.events)):
+        share, event = find_likelier_draw(method)
+        n = find_critical_size(event, k, delta / share)
         table = method.count(make_fictional_table(file, _MADE, rng))
         assert isinstance(table, CountedTable)
         table = table.merge_labels()
@@ -293,13 +299,26 @@ def make_pairs(file: SpecFile, method: Method, *, delta: float, seed: int) -> li
         return [CellPair(cells, n, event, threshold, share, rate)]
     row = method.count(make_fictional_table(file, 1, rng))
     assert isinstance(row, CountedTable)
-    sizes = {_find_critical_size(event, k, delta) for event in draw_events[:3]} | {
+    sizes = {find_critical_size(event, k, delta) for event in draw_events[:3]} | {
         math.ceil(1.6 * crowd)
     }
     return [EqualRowsPair(row, n, rate) for n in sorted(sizes)]
 
 
-def _find_critical_size(event: SafeRelease | CountsEvent, k: int, delta: float) -> int:
+def find_likelier_draw(method: Method) -> tuple[float, SafeRelease | CountsEvent]:
+    """Return what cells are drawn with, and 1; of a coin, its likelier side and that chance.
+
+    There is either one event, or both sides of a coin that differ by one row of noise.
+    """
+    draw_events = list(_list_draw_events(method.events))
+    coin = next(_list_coins(method.events), None)
+    if coin is None:
+        return 1.0, draw_events[0]
+    event = draw_events[0] if coin.chance >= 0.5 else draw_events[1]
+    return max(coin.chance, 1 - coin.chance), event
+
+
+def find_critical_size(event: SafeRelease | CountsEvent, k: int, delta: float) -> int:
     """Return the number of rows of a cell at which the event is worst at delta."""
     if not isinstance(event, SafeRelease):
         return 2 * event.r + max(k, 1)
@@ -351,7 +370,8 @@ def _list_coins(events: Sequence[Event]) -> Iterator[Coin]:
     yield from (event for event in _list_leaves(events) if isinstance(event, Coin))
 
 
-def _list_selections(events: Sequence[Event]) -> Iterator[Selection]:
+def list_selections(events: Sequence[Event]) -> Iterator[Selection]:
+    """Yield the private choices among events."""
     yield from (event for event in _list_leaves(events) if isinstance(event, Selection))
 
 

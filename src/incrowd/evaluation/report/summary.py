@@ -69,7 +69,9 @@ def _published(certificate: Certificate, evaluation: Evaluation, unused: int) ->
     most = certificate.rows_per_person
     if most > 1:
         source = f"{evaluation.rows_original:,} rows, up to {most} of each person"
-        if certificate.has_noisy_counts:
+        if certificate.links is not None:
+            source = f"the {evaluation.rows_original:,} used people of all households"
+        elif certificate.has_noisy_counts:
             source = f"{evaluation.rows_original:,} pairs of a person and a group"
         if certificate.rows_per_group > 1:
             source = f"{evaluation.rows_original:,} used rows, up to {most} of each person"
@@ -89,7 +91,9 @@ def _published(certificate: Certificate, evaluation: Evaluation, unused: int) ->
             f"The row of each person was chosen at random; {unused:,} of the table's "
             f"{evaluation.rows_original + unused:,} rows were not used."
         )
-    if certificate.has_noisy_counts:
+    if certificate.links is not None:
+        words.append(_describe_whole_households(certificate))
+    elif certificate.has_noisy_counts:
         words.append(
             f"Noisy counts of {certificate.counted_unit} by group; no row is a record of a person."
         )
@@ -101,8 +105,21 @@ def _published(certificate: Certificate, evaluation: Evaluation, unused: int) ->
     return Card(f"{rows:,}", f"row{'' if rows == 1 else 's'} published{files}", words)
 
 
+def _describe_whole_households(certificate: Certificate) -> str:
+    """Return what linked files show of households."""
+    assert certificate.links is not None
+    draw = "noisy counts" if certificate.has_noisy_counts else "a sample"
+    return (
+        f"Households are published whole, with their people: {draw} of "
+        f"{certificate.tables[0].release.rows:,} households of {certificate.links.types:,} types. "
+        "A type is all labels of a household and its people; a key links the files."
+    )
+
+
 def _describe_counting(certificate: Certificate) -> str:
     """Return how the rows of a person count in a group."""
+    if certificate.links is not None:
+        return "A household counts once, with all of its used people."
     if not certificate.has_noisy_counts:
         return "k counts people."
     if certificate.rows_per_group > 1:
@@ -133,7 +150,10 @@ def _guarantee(certificate: Certificate) -> Card:
         what = f"{k} {'row' if k == 1 else 'rows'} of the table{each}"
         if certificate.rows_per_person > 1:
             what = f"{k} {'person' if k == 1 else 'different people'} of the table"
-        sentences.append(f"k = {k}: every published group has at least {what}.")
+        subject = "every published group has at least"
+        if certificate.links is not None:
+            subject, what = "every published household agrees with at least", f"{k} of the table"
+        sentences.append(f"k = {k}: {subject} {what}.")
     return Card(
         f"ε = {card.epsilon:g}, δ = {card.delta:g}",
         f"differential privacy of one {who}{of}",

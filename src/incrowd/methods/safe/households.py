@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from incrowd.anonymize.household_search import refuse_many_schemes
 from incrowd.anonymize.safe_households import select_households
 from incrowd.codes.counted_table import CountedTable
+from incrowd.codes.household_type import HouseholdMembers
+from incrowd.codes.person_sets import PeopleTable
 from incrowd.engine.count import count_people
 from incrowd.engine.table import Table, TableError
 from incrowd.errors import IncrowdError
 from incrowd.methods.base import MakeContext
 from incrowd.methods.safe.draw import make_draws
+from incrowd.methods.safe.linked_households import (
+    WHOLE_HOUSEHOLDS,
+    LinkedProducts,
+    make_linked_products,
+)
 from incrowd.methods.safe.remote_counts import RemoteCountedTable
-from incrowd.methods.safe.scheme import SafeScheme, draw_leveled_product
+from incrowd.methods.safe.scheme import SafeScheme, SearchedScheme, draw_leveled_product
 from incrowd.privacy.split import BudgetSplit
+from incrowd.release.layout import HOUSEHOLDS_AND_PEOPLE, LINKED_HOUSEHOLDS, Layout
 from incrowd.release.product import Product
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.household import HouseholdTable
@@ -31,13 +40,14 @@ class HouseholdProducts:
     def __init__(
         self, household: HouseholdTable, release: SafeSpec, declared: ColumnHierarchies
     ) -> None:
-        if release.draw == "sample":
+        if release.draw == "sample" and not household.linked:
             raise IncrowdError(
                 "`household` needs `draw: counts`; two samples of households and of people are not "
                 "offered. Remove `draw: sample`, `beta` and `keep`, and give ε and δ. For a sample "
-                "of whole households, publish a table with one row for each."
+                "of whole households, add `linked: true` under `household`."
             )
         self._release, self._declared = release, declared
+        self.is_linked = household.linked
         self.names = tuple(name for name in declared.names if name in household.columns)
 
     @property
@@ -59,6 +69,32 @@ class HouseholdProducts:
                 f"Columns {', '.join(map(repr, self.names))}: {error}. Write the id of a household "
                 "in one way, and give each household one row."
             ) from error
+
+    @property
+    def reason(self) -> str:
+        """Why the files have a key, or none."""
+        return WHOLE_HOUSEHOLDS if self.is_linked else TWO_TABLES
+
+    @property
+    def layout(self) -> Layout:
+        """What the two files are."""
+        return LINKED_HOUSEHOLDS if self.is_linked else HOUSEHOLDS_AND_PEOPLE
+
+    def refuse_scheme(self, scheme: SafeScheme) -> None:
+        """Refuse more schemes than whole households can be counted at."""
+        if self.is_linked and isinstance(scheme, SearchedScheme):
+            refuse_many_schemes(scheme.make_lattice(self._declared.names))
+
+    def make_linked(
+        self,
+        table: PeopleTable,
+        scheme: SafeScheme,
+        split: BudgetSplit,
+        context: MakeContext,
+    ) -> LinkedProducts:
+        """Make both tables of whole households, with the keys that link them."""
+        members = HouseholdMembers.from_people(table, self.names)
+        return make_linked_products(members, scheme, self._declared, self._release, split, context)
 
     def make_products(
         self,

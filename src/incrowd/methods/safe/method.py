@@ -13,6 +13,7 @@ from incrowd.errors import IncrowdError
 from incrowd.methods.base import (
     MakeContext,
     PlannedRelease,
+    WholeHouseholds,
     get_unit_fields,
     published_columns,
     refuse_unconfirmed,
@@ -26,7 +27,7 @@ from incrowd.methods.safe.budget import (
     split_single_release,
 )
 from incrowd.methods.safe.draw import list_draws
-from incrowd.methods.safe.households import TWO_TABLES, HouseholdProducts
+from incrowd.methods.safe.households import HouseholdProducts
 from incrowd.methods.safe.remote_counts import RemoteCountedTable, count_local_or_remote
 from incrowd.methods.safe.scheme import MondrianScheme
 from incrowd.methods.safe.series import find_noisier_totals
@@ -38,10 +39,11 @@ from incrowd.privacy.presentation import read_as_decimal
 from incrowd.privacy.split import BudgetSplit
 from incrowd.privacy.split_series import split_for_series
 from incrowd.release.certificate import CertifiedGuarantee
-from incrowd.release.layout import HOUSEHOLDS_AND_PEOPLE, Layout
+from incrowd.release.layout import PEOPLE_PER_HOUSEHOLD, Layout
 from incrowd.release.parameters import BOTH, DIFFERENTIAL_PRIVACY
 from incrowd.release.product import MethodResult, Parameters
 from incrowd.spec.build import ColumnHierarchies
+from incrowd.spec.dependency import ColumnDependencies
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import Column, PersonId, Spec
 from incrowd.spec.release import SafeSpec
@@ -58,6 +60,8 @@ class Safe:
         assert isinstance(file.spec.release, SafeSpec)
         unit = file.spec.unit
         self._person = unit if isinstance(unit, PersonId) and unit.rows > 1 else None
+        household = file.spec.household
+        self._is_linked = household is not None and household.linked
         if file.spec.release.series is not None and file.spec.part is None:
             raise IncrowdError(
                 "Spec: `series` needs a unit within one period. Add `period` to `unit: {id: "
@@ -66,8 +70,11 @@ class Safe:
         self._release, draw_reasons = choose_draw(file.spec.release, self._rows, self._per_group)
         self._declared = ColumnHierarchies(columns, file.folder)
         _refuse_target(self._release.target, self._declared.names)
-        self._slicing = Slicer(self._release.slices, self._declared.names)
-        household = file.spec.household
+        self._slicing = Slicer(
+            self._release.slices,
+            self._declared.names,
+            ColumnDependencies.from_columns(file.spec.columns),
+        )
         self._households = (
             None
             if household is None
@@ -78,9 +85,12 @@ class Safe:
         self._counter = ShareCounter(self._release, self._declared, people)
         self._scheme, scheme_reasons = choose_scheme(self._release, self._declared, people)
         self.asserted = self._assert_size(size)
+        if self._person is not None and self._is_linked:
+            self.asserted[PEOPLE_PER_HOUSEHOLD] = float(self._person.rows)
         self._reasons = (*scheme_reasons, *draw_reasons)
         if self._households is not None:
-            self._reasons += (TWO_TABLES,)
+            self._households.refuse_scheme(self._scheme)
+            self._reasons += (self._households.reason,)
         self._split = self._split_budget()
         self.notes = find_noisier_totals(self._split)
         self.joint_guarantee: Guarantee | None = None
@@ -98,8 +108,11 @@ class Safe:
 
     @property
     def _rows(self) -> int:
-        """The largest number of rows of one person."""
-        return 1 if self._person is None else self._person.rows
+        """The largest number of rows of one person, in cells of their own.
+
+        A household that is published whole, with its people, is in one cell.
+        """
+        return 1 if self._person is None or self._is_linked else self._person.rows
 
     @property
     def _per_group(self) -> int:
@@ -107,14 +120,19 @@ class Safe:
         return 1 if self._person is None else self._person.per_group
 
     @property
+    def _counted_per_group(self) -> int:
+        """The same while tuples are counted: of a whole household all people are needed."""
+        return self._person.rows if self._person and self._is_linked else self._per_group
+
+    @property
     def layout(self) -> Layout | None:
         """What several tables are, if they are no slices."""
-        return None if self._households is None else HOUSEHOLDS_AND_PEOPLE
+        return None if self._households is None else self._households.layout
 
     @property
     def _beside(self) -> int:
         """The number of tables beside that of people."""
-        return 0 if self._households is None else 1
+        return 0 if self._households is None or self._is_linked else 1
 
     def _get_effective_size(self, size: int | None) -> int | None:
         """Return the size of a table with one row per person in which a choice is as noisy."""
@@ -186,8 +204,14 @@ class Safe:
         tables = tuple(self._scheme.level_limits(names) for names in parts)
         return PlannedRelease(
             self._declared, tables, draw.publish_probability, draw.crowd,
-            "people" if self._per_group == 1 else "rows",
+            "people" if self._per_group == 1 else "rows", self._whole_households,
         )  # fmt: skip
+
+    @property
+    def _whole_households(self) -> WholeHouseholds | None:
+        if self._households is None or self._person is None or not self._is_linked:
+            return None
+        return WholeHouseholds(self._households.names, self._person.rows)
 
     def find_count_error(self, column: str) -> int | None:
         """Return what the count of a value of a column beside the rows is within, in 19 of 20.
@@ -212,7 +236,7 @@ class Safe:
             if not by_row:
                 return count_people(
                     table, self._declared, self._person.id, levels=levels,
-                    per_group=self._per_group,
+                    per_group=self._counted_per_group,
                 )  # fmt: skip
             refuse_many_people(table, self._person)
             if self._households is not None:
@@ -229,8 +253,10 @@ class Safe:
         if self._person is not None:
             if not isinstance(table, PeopleTable):
                 raise TypeError("people with several rows must be counted as people")
-            if table.sets.per_group != self._per_group:
-                raise TypeError(f"rows must be cut to {self._per_group} of a person per group")
+            if table.sets.per_group != self._counted_per_group:
+                raise TypeError(
+                    f"rows must be cut to {self._counted_per_group} of a person per group"
+                )
         measured = self._counter.measure(
             table, self._split.measured, rows=self._rows, bits=context.bits
         )
@@ -245,10 +271,15 @@ class Safe:
                 rows=self._rows,
             )  # fmt: skip
             parts = [table.select_columns(names) for names in slices]
+        links = None
         if self._households is None:
             products = tuple(
                 self._scheme.make_product(part, self._split, context) for part in parts
             )
+        elif self._is_linked:
+            assert isinstance(table, PeopleTable)
+            linked = self._households.make_linked(table, self._scheme, self._split, context)
+            products, links = linked.products, linked.links
         else:
             products = self._households.make_products(table, self._scheme, self._split, context)
         if len(products) == 1:
@@ -262,6 +293,7 @@ class Safe:
             original=table if isinstance(table, CountedTable) else table.collect_sample(),
             parameters={**self._split.shared_parameters, **self.asserted},
             layout=self.layout,
+            links=links,
             shares=tuple(column.table for column in measured.values()),
             reasons=tuple(filter(None, (*self._reasons, self._slicing.reason))),
         )

@@ -12,6 +12,7 @@ from math import comb
 import numpy as np
 
 from incrowd.anonymize import safe_slices
+from incrowd.anonymize.slice_rule import SliceRule
 from incrowd.codes.counted_table import CountedTable
 from incrowd.codes.frequency import Frequencies, map_levels
 from incrowd.codes.hierarchy import Hierarchy
@@ -19,6 +20,7 @@ from incrowd.errors import IncrowdError
 from incrowd.methods.safe.draw import CellDraw
 from incrowd.methods.safe.remote_counts import RemoteCountedTable
 from incrowd.privacy.randomness import Randomness
+from incrowd.spec.dependency import NO_DEPENDENCIES, ColumnDependencies
 from incrowd.spec.slices import Slices, Slicing
 
 USUAL_TABLES = 16
@@ -29,11 +31,18 @@ class Slicer:
     """Slices of some columns; what can be refused without the table is refused at once.
 
     ``tables`` is how many there are (1 where none are asked for), ``choices`` how many private
-    choices it takes to put them together, ``reason`` why.
+    choices it takes to put them together, ``reason`` why. Slices that are not declared have no
+    column together with others that determine it, by the ``dependencies`` of the spec.
     """
 
-    def __init__(self, slices: Slices, columns: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        slices: Slices,
+        columns: tuple[str, ...],
+        dependencies: ColumnDependencies = NO_DEPENDENCIES,
+    ) -> None:
         self._columns = columns
+        self._rule = _build_rule(columns, dependencies)
         self._known: list[tuple[str, ...]] = []
         self._most = len(columns)
         self.tables, self.choices, self.reason = 1, 0, ""
@@ -55,27 +64,32 @@ class Slicer:
                 f"Slices: {width} columns per slice, but only {columns} columns in all. Use "
                 "smaller slices, or remove `slices`."
             )
-        fewest, at_least = (
-            len(safe_slices.compute_slice_sizes(columns, width)),
-            comb(columns, 2) / comb(width, 2),
-        )
+        pairs = int(np.count_nonzero(self._rule.list_separate_pairs())) // 2
+        if not pairs:
+            raise IncrowdError(
+                "Slices: each published column is a function of each other one (`function_of`). "
+                "Publish one of them, and give the others the role `drop`."
+            )
+        fewest, at_least = len(self._rule.compute_sizes(width)), pairs / comb(width, 2)
         limit = math.inf if slicing.tables == "all" else slicing.tables or max(USUAL_TABLES, fewest)
         if limit < fewest:
+            apart = ", with functions of others apart" if self._rule.named else ""
             raise IncrowdError(
-                f"Slices: {columns} columns need at least {fewest} tables of {width}, but `tables` "
-                f"is {limit}. Use more tables or larger slices."
+                f"Slices: {columns} columns need at least {fewest} tables of {width}{apart}, but "
+                f"`tables` is {limit}. Use more tables or larger slices."
             )
-        cover = safe_slices.cover_pairs(columns, width) if at_least <= limit else []
+        cover = safe_slices.cover_pairs(self._rule, width) if at_least <= limit else []
         if 0 < len(cover) <= limit:
             self._known = [tuple(self._columns[at] for at in part) for part in cover]
             self.tables = len(cover)
-            self.reason = (
-                f"Slices: {len(cover)} tables cover every pair of columns; choosing them is free."
-            )
+            which = "pair of columns"
+            if pairs < comb(columns, 2):
+                which += " but functions of each other"
+            self.reason = f"Slices: {len(cover)} tables cover every {which}; choosing them is free."
             return
         tables = int(limit)
         self._most, self.tables = width, tables
-        self.choices = safe_slices.count_choices(columns, width, tables)
+        self.choices = safe_slices.count_choices(self._rule, width, tables)
         self.reason = (
             f"Slices: the columns of {tables} tables were chosen privately, pairs with a strong "
             "association first."
@@ -108,13 +122,25 @@ class Slicer:
                 bits=bits,
                 threshold=threshold,
                 rows=rows,
+                rule=self._rule,
             )
         else:
-            score, columns = _measure_dependences(table, threshold), len(table.names)
+            score = _measure_dependences(table, threshold)
             slices = safe_slices.choose_slices_by_score(
-                score, columns, self._most, self.tables, epsilons=epsilons, bits=bits, rows=rows
+                score, self._rule, self._most, self.tables, epsilons=epsilons, bits=bits, rows=rows
             )
         return [tuple(table.names[at] for at in part) for part in slices]
+
+
+def _build_rule(columns: tuple[str, ...], dependencies: ColumnDependencies) -> SliceRule:
+    """Return the dependencies by places; columns that are not published stand behind the others."""
+    sources = dependencies.sources
+    every = [*columns, *sources, *(name for listed in sources.values() for name in listed)]
+    places = {name: at for at, name in enumerate(dict.fromkeys(every))}
+    functions = [
+        (places[name], {places[source] for source in listed}) for name, listed in sources.items()
+    ]
+    return SliceRule(len(columns), functions)
 
 
 def _order_declared(

@@ -16,6 +16,7 @@ from typing import Literal, TypeAlias
 
 from incrowd.codes.counted_table import COUNT
 from incrowd.codes.hierarchy import ROOT
+from incrowd.codes.household_type import HOUSEHOLD_KEY
 from incrowd.codes.label_form import parse_number_label
 from incrowd.engine.released import open_released
 from incrowd.release.certificate import FILE, Certificate, SchemeColumn, Slice
@@ -189,6 +190,9 @@ def _describe_column(
             f"each other one with probability {response.other}"
         )
         return DescribedColumn(title, content, "text", "noise", tuple(response.values))
+    if name == HOUSEHOLD_KEY and certificate.links is not None:
+        content = "the key that links a household and its people: a number in random order"
+        return DescribedColumn(title, content, "integer", "made up")
     if name == COUNT and table.release.form == "counted":
         content = "the number of rows of the group"
         return DescribedColumn(title, content, "integer", "count")

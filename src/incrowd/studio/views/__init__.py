@@ -8,6 +8,7 @@ from starlette.responses import RedirectResponse
 from starlette.routing import BaseRoute, Route
 
 from incrowd.studio.views import (
+    calibration,
     columns,
     compare,
     confirmations,
@@ -23,6 +24,7 @@ from incrowd.studio.views import (
     publish,
     released_tables,
     releases,
+    risk,
     start,
     verify,
 )
@@ -47,12 +49,14 @@ def routes(studio: Studio) -> list[BaseRoute]:
         privacy,
         explore,
         explore_choices,
+        risk,
         metadata,
         publish,
         released_tables,
         verify,
         history,
         releases,
+        calibration,
         compare,
     )
     return [route for room in every for route in room.routes(studio)]

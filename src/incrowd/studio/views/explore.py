@@ -301,6 +301,7 @@ def _show_pairs(studio: Studio, request: Request, work: OpenSpec) -> Response:
         chart=_draw_error_and_linking(pairs, picked_pair) if pairs is not None else "",
         ks=sorted({choice.k for choice in pairs.choices}) if pairs is not None else [],
         epsilons=sorted({choice.epsilon for choice in pairs.choices}) if pairs else [],
+        **make_choice_view(work.file, only_rules=True),
     )
 
 

@@ -1,4 +1,4 @@
-"""Explore: limits and weights of columns, rules on sensitive ones, and the risk by sets of columns.
+"""Explore: limits and weights, rules on sensitive columns, payout, and the risk by sets of columns.
 
 What is chosen here is saved in the spec; what is shown is read from the table, for the curator
 alone.
@@ -14,7 +14,8 @@ from starlette.routing import BaseRoute
 
 from incrowd.measure.table_risk import TableRisk
 from incrowd.spec.file import SpecFile
-from incrowd.studio import class_rule_form, hierarchy_form
+from incrowd.spec.release import KAnonymitySpec
+from incrowd.studio import class_rule_form, hierarchy_form, payout_form
 from incrowd.studio.answer_cache import get_answer_cache
 from incrowd.studio.open_spec import OpenSpec
 from incrowd.studio.server import Form, Studio, make_edit_route
@@ -38,6 +39,11 @@ def routes(studio: Studio) -> list[BaseRoute]:
         work.apply_changes(class_rule_form.set_rules(work.file, name, form))
         return _redirect_to_page(work)
 
+    def set_payout(request: Request, form: Form) -> Response:
+        work = studio.get_open_spec(request)
+        work.apply_changes(payout_form.set_payout(work.file, form))
+        return _redirect_to_page(work)
+
     def show_page(request: Request) -> Response:
         from incrowd.studio.views.explore import show_explore
 
@@ -46,6 +52,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
     return [
         make_edit_route(studio, "/desk/{work}/explore/limits", set_limits, show_page),
         make_edit_route(studio, "/desk/{work}/explore/rules", set_rules, show_page),
+        make_edit_route(studio, "/desk/{work}/explore/payout", set_payout, show_page),
     ]
 
 
@@ -53,17 +60,28 @@ def _redirect_to_page(work: OpenSpec) -> Response:
     return RedirectResponse(f"/desk/{work.name}/explore", status_code=303)
 
 
-def make_choice_view(file: SpecFile) -> dict[str, Any]:
-    """Return what the forms of the page begin with."""
+def make_choice_view(file: SpecFile, *, only_rules: bool = False) -> dict[str, Any]:
+    """Return what the forms of the page begin with; of some methods it has rules alone."""
     release = file.spec.release
     levels = release.levels if release is not None else {}
+    algorithm = getattr(release, "algorithm", None)
+    is_k_anonymity = isinstance(release, KAnonymitySpec)
     limited = {
         name: (level, level) if isinstance(level, int) else level for name, level in levels.items()
     }
     return {
+        "only_rules": only_rules,
         "limited": limited,
         "weights": {name: column.weight for name, column in file.spec.columns.items()},
-        "rules": class_rule_form.RULES,
+        "rule_groups": class_rule_form.GROUPS,
+        "aggregates": class_rule_form.AGGREGATES,
+        "generalized": file.spec.columns_with_role("quasi"),
+        "has_rules": algorithm not in ("suppress", "mdav", "duplicate"),
+        "has_aggregates": is_k_anonymity and algorithm not in ("suppress", "duplicate"),
+        "has_links": is_k_anonymity and algorithm == "suppress",
+        "payout": payout_form.read_payout(file),
+        "amounts": payout_form.AMOUNTS,
+        "attackers": payout_form.ATTACKERS,
         "sensitive": {
             name: class_rule_form.read_rules(file, name)
             for name in file.spec.columns_with_role("sensitive")

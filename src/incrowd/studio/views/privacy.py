@@ -6,6 +6,7 @@ Nothing on this page is read from the table, unless the spec says that its size 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -122,6 +123,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
                 if column.role == "noisy"
             ],
             number=format_number,
+            subsets=format_subsets(getattr(release, "subsets", None)),
             left=sum(len(entries) for entries in work.file.spec.unconfirmed_entries.values()),
         )
 
@@ -214,6 +216,11 @@ def _parse_number(name: str, text: str) -> float:
 def format_number(value: float | None) -> str:
     """Format a number as one would type it."""
     return "" if value is None else f"{value:.12g}"
+
+
+def format_subsets(subsets: Mapping[int, int] | None) -> str:
+    """Format the k of fewer columns as one would type them."""
+    return ", ".join(f"{columns}: {k}" for columns, k in (subsets or {}).items())
 
 
 def _get_guarantee(

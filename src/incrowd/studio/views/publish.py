@@ -13,13 +13,13 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Re
 from starlette.routing import BaseRoute, Route
 
 from incrowd.cli.guarantee import describe_guarantee, format_strength, is_reassuring
-from incrowd.cli.terminal import DOING
 from incrowd.curate.check import find_refusals
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, Severity
 from incrowd.privacy.events import describe_event, parse_event
 from incrowd.release.verify import read_certificate
 from incrowd.spec.model import Confirmable, PersonId
+from incrowd.spec.release import SafeSpec
 from incrowd.studio.archive import pack_release
 from incrowd.studio.open_spec import OpenSpec, StaleError
 from incrowd.studio.reader_strip import make_reader_strip
@@ -28,8 +28,19 @@ from incrowd.studio.views.data import get_findings, list_findings, make_snapshot
 from incrowd.studio.worker_pool import PublishJob
 from incrowd.studio.workspace import Workspace
 
-STEPS = ("open", "count", "book", "search", "draw", "write", "measure", "attack", "report")
-WORDS = {**DOING, "begin": "starting", "open": "opening the table"}
+WORDS = {  # the steps of a release in their order
+    "begin": "Start", "open": "Open the table", "count": "Count its rows",
+    "book": "Book the privacy loss in the ledger", "slice": "Choose slices",
+    "search": "Search for a scheme", "recode": "Generalize",
+    "synthesize": "Measure tables and fit a model", "tabulate": "Measure the tables",
+    "draw": "Draw at random", "write": "Write the files", "measure": "Measure what is lost",
+    "attack": "Try attacks", "report": "Draw the report", "appear": "Finish",
+}  # fmt: skip
+_OF_METHOD = {  # steps that belong to some methods
+    "safe": ("search", "draw"), "synthetic": ("synthesize", "draw"), "tables": ("tabulate", "draw"),
+    "k-anonymity": ("search", "recode"), "k-epsilon": ("search", "draw"),
+}  # fmt: skip
+_OF_SOME = ("begin", "slice", "search", "recode", "synthesize", "tabulate", "draw", "appear")
 ENTRIES = {  # what can be unconfirmed, and the page where it is confirmed
     "role": ("role", "data"), "written": ("value format", "data"),
     "hierarchy": ("hierarchy", "hierarchies"), "other": ("label outside the domain", "hierarchies"),
@@ -51,7 +62,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         if job is not None:
             return studio.render_page(
                 "published.html" if job.ended and not job.problem else "job.html",
-                room="publish", work=work, job=job, steps=STEPS, words=WORDS,
+                room="publish", work=work, job=job, steps=list_steps(work, job), words=WORDS,
                 listed=job.output.parent == studio.home,
                 **_make_result_view(job),
             )  # fmt: skip
@@ -139,6 +150,19 @@ def routes(studio: Studio) -> list[BaseRoute]:
 
 def _redirect_to_page(work: OpenSpec) -> Response:
     return RedirectResponse(f"/desk/{work.name}/publish", status_code=303)
+
+
+def list_steps(work: OpenSpec, job: PublishJob) -> list[str]:
+    """Return the steps of a release in their order: those of its method, and where it is now."""
+    release = work.file.spec.release
+    names = set(_OF_METHOD.get(release.method, ())) if release is not None else set[str]()
+    if isinstance(release, SafeSpec) and release.slices:
+        names.add("slice")
+    return [
+        step for step in WORDS
+        if step in names or step == job.step != "begin"
+        or (step not in _OF_SOME and (step != "book" or job.ledger is not None))
+    ]  # fmt: skip
 
 
 def _find_obstacles(

@@ -42,6 +42,9 @@ def routes(studio: Studio) -> list[BaseRoute]:
         return studio.render_page(
             "release.html", room="start", release=release, others=others,
             keys=list_signing_keys(studio.home), new_key=_NEW_KEY,
+            can_calibrate=len(release.certificate.tables) == 1
+            and release.certificate.tabulation is None,
+            has_tables=release.certificate.tabulation is not None,
             readme=_read_text(release, README), differences=list_differences(studio.home, release,
             others), entry=find_entry(studio.home, release), **_describe_source(release),
         )  # fmt: skip

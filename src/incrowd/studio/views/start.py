@@ -31,7 +31,7 @@ from incrowd.studio.views.connect import get_first_address, open_or_ask
 from incrowd.studio.views.publish import WORDS
 from incrowd.studio.views.verify import list_releases
 from incrowd.studio.worker_pool import PublishJob
-from incrowd.studio.workspace import SPECS, Workspace
+from incrowd.studio.workspace import PROJECTS, SPECS, Workspace
 
 
 def routes(studio: Studio) -> list[BaseRoute]:
@@ -45,8 +45,10 @@ def routes(studio: Studio) -> list[BaseRoute]:
                 return _redirect_to(get_first_address(_open_demo_table(desk, studio.sample)))
             if studio.table is not None:
                 return _redirect_to(_open_place(desk, studio.table))
+        files = [*desk.list_project_files()]
         tables, others = list_projects(
-            desk.list_project_files(), list_past_releases(list_releases(desk.home))
+            [entry for entry in files if entry[1] != "project"],
+            list_past_releases(list_releases(desk.home)),
         )
         return studio.render_page(
             "start.html",
@@ -57,6 +59,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
             jobs=list_jobs(studio),
             words=WORDS,
             samples=list(SAMPLES),
+            projects=[path.name for path, kind in files if kind == "project"],
         )
 
     def open_place(request: Request, form: Form) -> Response:
@@ -129,6 +132,8 @@ def _open_place(
     desk: Workspace, place: str, sheet: str | None = None, header: int | None = None
 ) -> str:
     """Begin with a table, or go on with a spec; return the address of the next page."""
+    if not is_address(place) and place.lower().endswith(PROJECTS):
+        return get_first_address(desk.start_from_arx(desk.resolve_path(place)))
     if not is_address(place) and place.lower().endswith(SPECS):
         spec = desk.resolve_path(place)
         return open_or_ask(desk, lambda connect: desk.open_spec(spec, connect=connect))
@@ -148,6 +153,10 @@ def _read_sheet_options(fields: Mapping[str, str]) -> tuple[str | None, int | No
 
 def _open_upload(desk: Workspace, path: Path, sheet: str | None, header: int | None) -> str:
     """Begin with what was uploaded; a spec is copied into the folder of the project."""
+    if path.suffix.lower() in PROJECTS:
+        work = desk.start_from_arx(path)
+        shutil.rmtree(path.parent, ignore_errors=True)  # its parts are in the folder now
+        return get_first_address(work)
     if path.suffix.lower() not in SPECS:
         return open_or_ask(
             desk, lambda _connect: desk.start_from_table(str(path), sheet=sheet, header=header)
