@@ -16,6 +16,7 @@ from incrowd.curate.check import check
 from incrowd.curate.recommend import MethodForecast, Recommendation, recommend_method
 from incrowd.engine.source import open_table
 from incrowd.methods.expect import expect
+from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.file import load_spec
 
@@ -179,8 +180,8 @@ def test_pairs_of_columns_are_as_far_off_as_forecast(
     hierarchies = {name: declared.get_hierarchy(name, tuple) for name in columns}
     distances = []
     for seed in range(4):  # a search shows a column more or less by the draw
-        bits = PinnedRandomness(seed) if method == "counts" else None
-        released = publish_unjudged(table, spec, **({} if bits is None else {"bits": bits})).data
+        bits: Randomness = PinnedRandomness(seed) if method == "counts" else SystemRandomness()
+        released = publish_unjudged(table, spec, bits=bits).data
         assert isinstance(released, pl.DataFrame)
         distances.append(measure_pairs(table, released, hierarchies))
     measured = float(np.mean(distances))

@@ -10,6 +10,7 @@ import pytest
 from support.unjudged import publish_unjudged
 
 from incrowd.curate.check import check
+from incrowd.curate.draft.draft import Draft
 from incrowd.engine.source import open_table
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError, IncrowdWarning
@@ -159,7 +160,7 @@ def test_a_column_that_gets_the_role_loses_what_belongs_to_others() -> None:
         "  b: {role: sensitive, diversity: {distinct: 2}}\n"
     )
     for name in ("a", "b"):
-        file = file.with_entries(set_role(file, None, name, "keep"))  # type: ignore[arg-type]
+        file = file.with_entries(set_role(file, Draft(table=None, guesses=()), name, "keep"))
     columns = file.spec.columns.values()
     assert [column.role for column in columns] == ["keep", "keep"]
     assert not any(column.hierarchy or column.diversity or column.confirm for column in columns)
