@@ -131,6 +131,11 @@ def test_levels_may_be_chosen_and_households_drawn(draw: str, tmp_path: Path) ->
     assert households.release.rows > 1000
     kinds = Counter(list_households(*read_files(out)))
     assert min(kinds.values()) >= release.certificate.threshold
+    statement = {entry.key: entry.text for entry in release.certificate.guarantee.statement}
+    assert ("and k and β unless" in statement["generalization"]) is (draw == "sample")
+    readme = (out / "README.md").read_text()
+    assert ("household was drawn with probability" in readme) is (draw == "sample")
+    assert "Each row was drawn" not in readme
     fixed = make_linked_spec(3, **FIXED, draw=draw)
     publish_unjudged(make_census(4000), fixed, output=tmp_path / "fixed")
     assert ic.verify(tmp_path / "fixed") == []
@@ -373,6 +378,16 @@ def test_metadata_describe_the_key(tmp_path: Path) -> None:
     for resource in package["resources"]:
         key = next(field for field in resource["schema"]["fields"] if field["name"] == KEY)
         assert key["type"] == "integer"
+    dossier = (tmp_path / "out/metadata/dossier.html").read_text()
+    assert f"Join the files by {KEY} alone" in dossier
+    assert "must not be joined" not in dossier
+
+
+def test_a_table_without_people_is_published_like_any_other(tmp_path: Path) -> None:
+    empty = {name: frame.clear() for name, frame in make_census(10).items()}
+    release = publish_unjudged(empty, make_linked_spec(3), output=tmp_path / "out")
+    assert ic.verify(tmp_path / "out") == []
+    assert [table.release.rows for table in release.certificate.tables] == [0, 0]
 
 
 @pytest.mark.spark

@@ -254,6 +254,8 @@ def test_k_counts_people_of_a_population_and_of_fewer_columns() -> None:
         assert release.subsets is None
     with pytest.raises(IncrowdError, match="'20' is not a number of columns and its k"):
         spec_edits.set_release_fields(cells, {"subsets": "20"})
+    with pytest.raises(IncrowdError, match="Two k are given for 2 columns"):
+        spec_edits.set_release_fields(cells, {"subsets": "2: 20, 2: 5"})
 
 
 def test_means_and_links_go_with_what_shows_them() -> None:

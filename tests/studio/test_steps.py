@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from incrowd.spec.file import parse_spec, read_spec_file
-from incrowd.studio import spec_edits
+from incrowd.spec.model import Confirmable
+from incrowd.studio import spec_edits, steps
 from incrowd.studio.open_spec import OpenSpec
 from incrowd.studio.server import ROOMS
 from incrowd.studio.spec_changes import describe_changes
 from incrowd.studio.steps import list_steps
+from incrowd.studio.views import columns, publish
 from incrowd.studio.workspace import Workspace
 
 
@@ -40,6 +43,13 @@ def test_a_draft_is_open_and_publishing_blocked_until_all_is_confirmed(work: Ope
     assert states(work)["publish"] == "open"
     words = {step.address: step.words for step in list_steps(work, ROOMS)}
     assert words["confirm"] == "done"
+
+
+def test_every_entry_that_can_be_unconfirmed_has_a_page_and_words() -> None:
+    entries = set(get_args(Confirmable))
+    assert set(publish.ENTRIES) == set(columns.ENTRIES) == entries
+    assert {entry for listed in steps.ENTRIES_OF_ROOMS.values() for entry in listed} == entries
+    assert {address for _, address in publish.ENTRIES.values()} <= {room[0] for room in ROOMS}
 
 
 def test_undo_says_what_it_undoes(work: OpenSpec) -> None:

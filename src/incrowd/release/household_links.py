@@ -97,7 +97,7 @@ def _check_sizes(certificate: Certificate, keys: Counts, sizes: Counts) -> list[
 
 
 def _read_keys(table: ReleasedTable) -> Counts | None:
-    """Return the key of each row; None if one is no whole number from 1, or rows do not rise."""
+    """Return the key of each row; None if one is no whole number from 1."""
     if HOUSEHOLD_KEY not in table.columns:
         return None
     if not table.rows():

@@ -43,7 +43,8 @@ def write_household_files(facts: Facts) -> Iterator[Sentence]:
     )
     yield make_sentence(
         "household_size",
-        f"A published household with {most} people stands for households with {most} or more; one "
+        f"That up to {most} people of a household were used is what the curator states. So a "
+        f"published household with {most} people stands for households with {most} or more; one "
         "with fewer people, for households of just that size.",
     )
     yield make_sentence("key", KEY)
@@ -74,12 +75,12 @@ def describe_household_files(facts: Facts) -> str:
 def describe_shared_levels(facts: Facts) -> str:
     """Return who chose the levels of both files."""
     people = facts.tables[-1]
+    levels = "The generalization levels, the same in both files,"
     if "search_epsilon" not in people:
-        return (
-            "The generalization levels, the same in both files, were fixed before the input was "
-            "read."
-        )
+        return f"{levels} were fixed before the input was read."
+    if not facts.by_counts:
+        levels += " and k and β unless they were fixed before,"
     return (
-        "The generalization levels, the same in both files, were chosen by a differentially "
-        f"private search (ε = {format_exact(people['search_epsilon'])}, included above)."
+        f"{levels} were chosen by a differentially private search (ε = "
+        f"{format_exact(people['search_epsilon'])}, included above)."
     )

@@ -224,6 +224,8 @@ def _parse_subsets(text: str) -> dict[int, int] | None:
                 f"'{part.strip()}' is not a number of columns and its k. Write 2: 20 for a k of 20 "
                 "in any two columns."
             )
+        if int(columns) in ks:
+            raise IncrowdError(f"Two k are given for {columns} columns. Give one.")
         ks[int(columns)] = int(k)
     return ks or None
 

@@ -11,8 +11,9 @@ from incrowd.studio.open_spec import OpenSpec
 from incrowd.studio.worker_pool import PublishJob
 
 State: TypeAlias = Literal["done", "open", "blocked", ""]
-_OF_ROOM = {  # what is confirmed in each room
-    "data": ("role", "written"), "confirm": ("hierarchy", "other", "precision", "bounds"),
+ENTRIES_OF_ROOMS = {  # what is confirmed in each room
+    "data": ("role", "written"),
+    "confirm": ("hierarchy", "other", "precision", "bounds", "function_of"),
 }  # fmt: skip
 
 
@@ -44,7 +45,7 @@ def _find_state(work: OpenSpec, address: str) -> tuple[State, str]:
     spec = work.file.spec
     if address in ("hierarchies", "explore"):  # they may be passed by
         return "", ""
-    entries = _OF_ROOM.get(address, ())
+    entries = ENTRIES_OF_ROOMS.get(address, ())
     unconfirmed = [
         name for name, column in spec.columns.items() if set(column.confirm) & set(entries)
     ]

@@ -49,7 +49,7 @@ def choose_rows(ids: pl.Series, rows: int, bits: Randomness) -> Places:
     draws = bits.draw_words(len(members))
     if int(members.max(initial=0)) >> _DRAWN:
         raise TableError(f"Table: more than {1 << _DRAWN:,} people. Publish a part of the table.")
-    counts = np.bincount(members + 1)
+    counts = np.bincount(members + 1, minlength=1)
     counts[0] = 0  # nobody's
     most = counts[members + 1]
     is_used = (most > 0) & (most <= rows)

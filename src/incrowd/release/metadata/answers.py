@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from incrowd.codes.household_type import HOUSEHOLD_KEY
 from incrowd.privacy.protection import describe_attacker
 from incrowd.release.metadata.description import ReleaseDescription
 from incrowd.release.noise_sentences import format_exact
@@ -154,7 +155,12 @@ def list_limits(release: ReleaseDescription) -> list[str]:
     else:
         limits.append("Generalized columns are coarser than the original, and rows are suppressed.")
         limits.append("Nothing is guaranteed about what several releases together reveal.")
-    if len(release.files) > 1 and certificate.tabulation is None:
+    if certificate.links is not None:
+        limits.append(
+            f"Join the files by {HOUSEHOLD_KEY} alone. Large and unusual households are missing "
+            "most."
+        )
+    elif len(release.files) > 1 and certificate.tabulation is None:
         limits.append("The files hold different columns of one table and must not be joined.")
     if certificate.guarantee.unit == "one row":
         limits.append("The unit is a row: for a person with several rows the guarantee is weaker.")

@@ -20,8 +20,10 @@ from incrowd.studio.server import Form, Studio, make_edit_route
 from incrowd.studio.views.data import get_descriptions, get_findings, list_findings
 
 ENTRIES = {"role": "role", "written": "format", "hierarchy": "hierarchy", "other": "other label",
-           "precision": "precision", "bounds": "bounds"}  # fmt: skip
-_PLURALS = {"hierarchy": "hierarchies", "precision": "precisions", "bounds": "bounds"}
+           "precision": "precision", "bounds": "bounds",
+           "function_of": "function of others"}  # fmt: skip
+_PLURALS = {"hierarchy": "hierarchies", "precision": "precisions", "bounds": "bounds",
+            "function_of": "functions of others"}  # fmt: skip
 SHOWN = {  # which columns are listed
     "": "all columns", "confirm": "to be confirmed", "findings": "with findings",
     "identifier": "direct identifiers", "quasi": "quasi-identifiers", "sensitive": "sensitive",

@@ -45,6 +45,7 @@ ENTRIES = {  # what can be unconfirmed, and the page where it is confirmed
     "role": ("role", "data"), "written": ("value format", "data"),
     "hierarchy": ("hierarchy", "hierarchies"), "other": ("label outside the domain", "hierarchies"),
     "precision": ("precision", "privacy"), "bounds": ("bounds", "privacy"),
+    "function_of": ("columns that determine it", "confirm"),
 }  # fmt: skip
 # A report is one page with its own style, and runs nothing.
 REPORT_POLICY = (
