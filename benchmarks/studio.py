@@ -54,7 +54,7 @@ def list_clicks(spec: str) -> dict[str, list[tuple[str, dict[str, str]]]]:
         "role of a column": [
             ("data/role", {"column": column, "role": role}) for role in ("drop", "quasi")
         ],
-        "unit": [("data/unit", {"unit": unit}) for unit in (other, "")],
+        "unit": [("person", {"unit": unit}) for unit in (other, "")],
         "widths of a ladder": [
             (f"hierarchies?column={ladder}", {"do": "ladder", **ends, "width": width})
             for width in "82"

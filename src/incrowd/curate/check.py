@@ -20,7 +20,6 @@ from incrowd.codes.grid import build_grid
 from incrowd.codes.hierarchy import Hierarchy, HierarchyError
 from incrowd.codes.values import canonicalize_value
 from incrowd.curate.alike_values import find_alike_values
-from incrowd.curate.whole_households import find_kept_households
 from incrowd.engine.count import count_tuples
 from incrowd.engine.source import open_spec_table
 from incrowd.engine.table import Engine, Table, TableError, Tally
@@ -137,7 +136,10 @@ def _find_expectations(file: SpecFile, table: Table) -> Iterator[Finding]:
     except IncrowdError:
         return
     yield from expectation.findings()
-    yield from find_kept_households(file, table)
+    if file.spec.household is not None:
+        from incrowd.curate.whole_households import find_kept_households  # what few specs ask for
+
+        yield from find_kept_households(file, table)
     if file.spec.size is not None:
         yield from _find_forecasts(file)
     try:

@@ -16,12 +16,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from incrowd.arrays import Codes, Counts
 from incrowd.codes.household_type import HOUSEHOLD_KEY
 from incrowd.codes.person_sets import merge_codes
-from incrowd.engine.released import ReleasedTable, open_released
 from incrowd.findings import Finding, make_finding
 from incrowd.release.formulas import unescape_formula
 from incrowd.release.layout import PEOPLE_PER_HOUSEHOLD
 
 if TYPE_CHECKING:
+    from incrowd.engine.released import ReleasedTable
     from incrowd.release.certificate import Certificate, Slice
 
 Number = Annotated[int, Field(ge=0)]
@@ -44,6 +44,8 @@ class HouseholdLinks(BaseModel):
 
 def check_links(folder: Path, certificate: Certificate) -> list[Finding]:
     """Check the keys of both files, and that every type of household is a crowd."""
+    from incrowd.engine.released import open_released  # of the certificate alone none is asked
+
     assert certificate.links is not None
     names = [table.release.file for table in certificate.tables]
     households, people = (open_released(folder / name) for name in names)

@@ -105,7 +105,7 @@ def recognize_icd(texts: Iterable[str]) -> Version | None:
     met = find_distinct_texts(texts)
     if fits_nearly_all(met, partial(find_category, version=10)):
         return 10
-    has_telling_code = any(find_category(text, 9) and _TELLING.match(text.upper()) for text in met)
+    has_telling_code = any(_TELLING.match(text.upper()) and find_category(text, 9) for text in met)
     return (
         9 if has_telling_code and fits_nearly_all(met, partial(find_category, version=9)) else None
     )
