@@ -11,6 +11,8 @@ DIST := build/dist
 PYTHONS := 3.11 3.12 3.13 3.14
 # All tests but those that need Java or a browser, and of the site, which is built with the versions of constraints.txt
 PLAIN := -m pytest -p no:cacheprovider -n auto --dist worksteal --ignore tests/docs -m "not spark and not browser"
+# One process more than there are cores: some tests wait for a browser, a cluster or a lock
+WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # Old libraries use what newer ones among them announce to remove
 OLD := -W default::DeprecationWarning -W default::PendingDeprecationWarning -W default::FutureWarning
 # Where the environment forbids byte code, every process that a test starts would compile all that it loads.
@@ -41,7 +43,7 @@ docs: $(VENV)/.docs ## Set up, and build the site into build/docs/html (a minute
 test: java browser $(VENV)/spark.jsa ## Set up, then lint, check types and run all tests
 	@echo "== ruff"; $(BIN)/ruff check . && $(BIN)/ruff format --check .
 	@mkdir -p build; $(BIN)/mypy > build/mypy.txt 2>&1 & types=$$!; \
-	echo "== pytest"; $(BIN)/pytest -n auto --dist worksteal; tests=$$?; \
+	echo "== pytest"; $(BIN)/pytest -n $(WORKERS) --dist worksteal; tests=$$?; \
 	echo "== mypy"; wait $$types; right=$$?; cat build/mypy.txt; \
 	[ $$tests = 0 ] && [ $$right = 0 ]
 
