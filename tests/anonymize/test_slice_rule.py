@@ -59,7 +59,7 @@ def test_a_rule_refuses_just_the_sets_with_functions_of_others() -> None:
 
 def test_without_a_rule_sizes_are_even() -> None:
     assert SliceRule(7).compute_sizes(3) == [3, 2, 2]
-    assert SliceRule(7).named == ()
+    assert SliceRule(7).dependent_columns == ()
 
 
 def test_a_year_and_its_dummies_take_as_many_slices_as_they_must() -> None:

@@ -80,7 +80,7 @@ def cover_pairs(rule: SliceRule, limit: int) -> list[tuple[int, ...]]:
         while len(members) < min(limit, columns):
             gains = is_apart[members].sum(axis=0)
             gains[members] = -1
-            for at in rule.named:
+            for at in rule.dependent_columns:
                 if not rule.allows((*members, at)):
                     gains[at] = -1
             if gains.max() < 0:
@@ -236,7 +236,7 @@ class _RoomyOptions:
 
     def __init__(self, rule: SliceRule, free_columns: list[int], sizes: Sequence[int]) -> None:
         self._rule, self._free_columns, self._sizes = rule, free_columns, sizes
-        self._named = frozenset(rule.named)
+        self._named = frozenset(rule.dependent_columns)
         self._verdicts: dict[tuple[frozenset[int], int], bool] = {}
 
     def allows(self, members: tuple[int, ...]) -> bool:

@@ -48,7 +48,7 @@ class SliceRule:
         self._verdicts: dict[int, bool] = {}
 
     @property
-    def named(self) -> tuple[int, ...]:
+    def dependent_columns(self) -> tuple[int, ...]:
         """The columns that are functions of others, or others of which are functions."""
         return tuple(at for at in range(self.columns) if self._named >> at & 1)
 
@@ -77,7 +77,7 @@ class SliceRule:
     def list_separate_pairs(self) -> Bools:
         """Return which two columns may stand together, as a matrix."""
         is_allowed = ~np.eye(self.columns, dtype=bool)
-        for first, second in combinations(self.named, 2):
+        for first, second in combinations(self.dependent_columns, 2):
             is_allowed[first, second] = is_allowed[second, first] = self.allows((first, second))
         return is_allowed
 

@@ -19,7 +19,7 @@ from incrowd.codes.counted_table import (
 from incrowd.codes.frequency import merge_tuples
 from incrowd.codes.person_sets import PeopleTable
 from incrowd.codes.values import canonicalize_value
-from incrowd.engine.count import count_tuples_with_kept, read_labels
+from incrowd.engine.count import build_hierarchies, count_tuples_with_kept, read_labels
 from incrowd.engine.source import open_spec_table, open_table
 from incrowd.engine.table import Engine, Table, TableError, TooManyTuplesError
 from incrowd.errors import IncrowdError, check_choice
@@ -239,14 +239,15 @@ def evaluate_tables(
         raise IncrowdError("--holdout needs a column to predict. Add --target COLUMN.")
     step("count the original")
     release_facts = facts or ReleaseFacts()
+    every_row, generalized = original, dict([*columns.items()][:quasi])
     original = draw_rows(original, spec, SystemRandomness(), release_facts.rows_key)
     sensitive = _list_kept_columns(spec, original, released)
-    generalized = dict([*columns.items()][:quasi])
-    rows = _count_with_kept(original, ColumnHierarchies(generalized, folder), sensitive)
+    declared = _declare_columns(generalized, folder, every_row, original)
+    rows = _count_with_kept(original, declared, sensitive)
     if rows is not None and quasi == len(columns):
         counts = rows.counted
     else:
-        declared = ColumnHierarchies(columns, folder)
+        declared = _declare_columns(columns, folder, every_row, original)
         counts = _take_levels(count_by_unit(original, declared, spec), release_facts.levels)
     step("read the release")
     weighted = COUNT in released.columns and COUNT not in spec.columns
@@ -351,6 +352,16 @@ def _add_levels(
 
 def _list_targets(spec: Spec) -> tuple[str, ...]:
     return spec.columns_with_role("quasi", "sensitive", "keep")
+
+
+def _declare_columns(
+    columns: Mapping[str, Column], folder: Path, every_row: Table, used: Table
+) -> ColumnHierarchies:
+    """Return the declared columns; an open domain has the values of all rows, as published."""
+    declared = ColumnHierarchies(columns, folder)
+    if used is not every_row:
+        build_hierarchies(every_row, declared)
+    return declared
 
 
 def _list_kept_columns(spec: Spec, original: Table, released: Table) -> tuple[str, ...]:

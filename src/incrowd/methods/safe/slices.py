@@ -73,7 +73,7 @@ class Slicer:
         fewest, at_least = len(self._rule.compute_sizes(width)), pairs / comb(width, 2)
         limit = math.inf if slicing.tables == "all" else slicing.tables or max(USUAL_TABLES, fewest)
         if limit < fewest:
-            apart = ", with functions of others apart" if self._rule.named else ""
+            apart = ", with functions of others apart" if self._rule.dependent_columns else ""
             raise IncrowdError(
                 f"Slices: {columns} columns need at least {fewest} tables of {width}{apart}, but "
                 f"`tables` is {limit}. Use more tables or larger slices."
